@@ -159,7 +159,7 @@ fn more_than_the_memory_is_refused_before_anything_runs() {
     for line in [
         "ladder --n 99999999999999",
         "sweep --sizes 2^10..99999999999999",
-        "quiz --n 99999999999999",
+        "quiz --n 99999999999999 --reveal",
     ] {
         let device = if line.starts_with("quiz") { "" } else { " --device sim" };
         let run = Sandbox::new().reduce_line(&format!("{line}{device}"));
@@ -185,7 +185,7 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
         (&ideal["sectors"], &ideal["bank_conflicts"]),
         (&json!((65536 * 4) / 32 + 1), &json!(0))
     );
-    assert_eq!(ideal["cost_in_issue_slots"], json!(8 * (65536 * 4 / 32 + 1) + 2 * 65536 / 32));
+    assert_eq!(ideal["cost_in_issue_slots"], json!(14 * (65536 * 4 / 32 + 1) + 2 * 65536 / 32));
 
     let on_gpu = device_flag() == "cuda";
     let pairs = [
@@ -287,6 +287,9 @@ fn history_is_the_lectures_own() {
     assert_eq!(liu("3"), (Some(1.722), Some(9.741)));
     assert_eq!(liu("4"), (Some(0.965), Some(17.377)));
     assert_eq!(liu("5"), (None, None));
+    let steps = ["2", "3", "4"].map(|label| row(label)["liu_step"].clone());
+    assert_eq!(json!(steps), json!([2.33, 2.01, 1.78]));
+    assert_eq!(row("4")["liu_cumulative"], json!(8.34));
     let gtx280 =
         ["1", "2", "3", "4", "5", "6", "7"].map(|label| row(label)["gtx280_gb_per_s"].clone());
     assert_eq!(json!(gtx280), json!([3.77, 8.33, 16.34, 27.16, 37.68, 50.64, 77.21]));
@@ -341,7 +344,7 @@ fn every_format_is_written() {
     for (line, table) in [
         ("ladder --n 1000 --variants 1..3 --device sim", "ladder"),
         ("sweep --sizes 100,1000 --variants 3,7 --device sim", "sweep"),
-        ("quiz --n 5000", "traffic"),
+        ("quiz --n 5000 --reveal", "traffic"),
         ("tune --n 5000 --variants 3 --device sim --even-simulated", "tuned"),
     ] {
         let write = |format: &str| {
@@ -452,6 +455,27 @@ fn the_quiz_is_exact_for_any_n() {
         let rounded = (numerator as f64 / denominator as f64).round();
         assert_eq!(answer["nearest"].as_u64(), Some(rounded as u64), "n = {n}");
     }
+}
+
+#[test]
+fn the_quiz_asks_before_it_answers() {
+    let sandbox = Sandbox::new();
+    let quiz = |line: &str| {
+        let run = sandbox.reduce_line(&format!("quiz --n 2^20 {line}"));
+        assert_eq!(run.status, Some(0), "{run}");
+        run.stdout
+    };
+    let asked = quiz("");
+    assert!(asked.contains("how many times as much memory bandwidth"), "{asked}");
+    assert!(asked.contains("--answer") && asked.contains("--reveal"), "{asked}");
+    assert!(!asked.contains("3071") && !asked.contains("3 071"), "the answer is told: {asked}");
+    assert!(quiz("--answer 3").starts_with("3 is right."));
+    assert!(quiz("--answer 4").starts_with("4 is not right: the answer is 3"));
+    assert!(quiz("--reveal").contains("3071 / 1025"));
+    let run = sandbox.reduce_line("quiz --answer many");
+    assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+    assert!(run.stderr.starts_with("error: --answer 'many': it must be a whole number"), "{run}");
+    assert_eq!(sandbox.reduce_line("quiz --answer 3 --reveal").status, Some(2));
 }
 
 #[test]

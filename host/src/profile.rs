@@ -28,12 +28,14 @@
 //! ```
 
 mod compare;
+mod cost;
 mod document;
 mod figures;
 mod json;
 mod lines;
 mod listing;
 mod measures;
+mod next;
 mod polls;
 mod profiled;
 mod registers;
@@ -41,12 +43,14 @@ mod text;
 mod waste;
 
 pub use compare::Comparison;
+pub use cost::{CURRENCY, REMAINDER, SECTOR, WAVEFRONT, ideal_cost};
 pub use figures::{Figure, Level, figures};
 pub use lines::{Line, lines};
 pub use measures::ideal_sectors;
 pub(crate) use measures::{instructions_per_32_elements, sectors};
+pub use next::Burden;
 pub use polls::POLLS;
 pub(crate) use profiled::describe_gpu;
 pub use profiled::{Launch, Profiled, Target};
 pub use registers::{Registers, registers};
-pub use waste::{CURRENCY, Waste, WasteKind, Wastes, ideal_cost};
+pub use waste::{Waste, WasteKind, Wastes};

@@ -36,19 +36,9 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 
-/// Pictures that no command of this test makes. The module `pictures` makes one from measurements
-/// on a GPU. The others are drawn by hand, because no trace of memory shows their subject.
-const DRAWN: [&str; 9] = [
-    "ladder-h100.svg",
-    "rung-8.svg",
-    "rung-9.svg",
-    "rung-10.svg",
-    "rung-11.svg",
-    "rung-12.svg",
-    "rung-13.svg",
-    "rung-14.svg",
-    "rung-atomic.svg",
-];
+/// Pictures that no command of this test makes. The module `pictures` makes the one of measurements
+/// on a GPU.
+const DRAWN: [&str; 1] = ["ladder-h100.svg"];
 
 /// The folder of the committed pictures.
 const PICTURES: &str = "guide/src/pictures";
@@ -126,7 +116,7 @@ fn link(from: &Path, to: &Path) {
 
 /// The binary of a program. On a machine without cargo, it is in the folder that
 /// `WARPFOLD_BIN_DIR` names.
-pub(super) fn binary(name: &str) -> PathBuf {
+pub(crate) fn binary(name: &str) -> PathBuf {
     let folder = match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_BIN_EXE_reduce")).parent().unwrap().to_owned(),

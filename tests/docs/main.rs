@@ -11,6 +11,7 @@ mod flags;
 mod links;
 mod numbers;
 mod pictures;
+mod slides;
 mod sources;
 mod times;
 

@@ -201,7 +201,7 @@ fn reducers() -> String {
 }
 
 /// The text that belongs between the marks.
-fn table(what: &str, results: &Json) -> String {
+fn table(what: &str, folder: &Path, results: &Json) -> String {
     let sizes = [1 << 22, 1 << 24, 1 << 28];
     let per_size = sizes.map(|n| rows(results, n));
     let mut text = String::new();
@@ -224,11 +224,11 @@ fn table(what: &str, results: &Json) -> String {
     }
     let (label, slower) =
         what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
-    // The row of one rung for each size; `None` if a row is missing.
-    let measured = |label: &str| -> Option<Vec<&Json>> {
-        per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect()
+    // The times of all launches of one rung for each size; `None` if one is missing.
+    let whole = |label: &str| -> Option<Vec<f64>> {
+        SIZES.iter().map(|size| time_of_all_launches(folder, size, label_of(label))).collect()
     };
-    let Some(rows) = measured(label) else {
+    let Some(times) = whole(label) else {
         return "No time of this rung is kept in `bench/results`.\n".into();
     };
     let device = short_name(&results["device"]);
@@ -236,23 +236,47 @@ fn table(what: &str, results: &Json) -> String {
     let mut line = |name: &str, cells: Vec<String>| {
         writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap();
     };
-    let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
     let peak = number(&results["peak_gb_per_s"]);
-    line("time of a launch", each(&|row| format!("{:.1} µs", median(row))));
-    line("bandwidth", each(&|row| format!("{:.0} GB/s", number(&row["rust"]["gb_per_s"]))));
+    let gb_per_s = |(n, time): (u64, &f64)| 4.0 * n as f64 / time / 1e3;
+    let rates: Vec<f64> = sizes.into_iter().zip(&times).map(gb_per_s).collect();
+    line("time of all launches", times.iter().map(|time| format!("{time:.1} µs")).collect());
+    line("bandwidth", rates.iter().map(|rate| format!("{rate:.0} GB/s")).collect());
     line(
         "share of the memory's peak",
-        each(&|row| format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0)),
+        rates.iter().map(|rate| format!("{:.1} %", rate / peak * 100.0)).collect(),
     );
-    if let Some((slower, times)) = slower.and_then(|slower| Some((slower, measured(slower)?))) {
-        let ratios =
-            rows.iter().zip(times).map(|(row, slow)| format!("{:.2}", median(slow) / median(row)));
+    if let Some((slower, before)) = slower.and_then(|slower| Some((slower, whole(slower)?))) {
+        let ratios = times.iter().zip(before).map(|(time, slow)| format!("{:.2}", slow / time));
         line(&format!("speedup over rung {}", label_of(slower)), ratios.collect());
     }
-    if rows.iter().all(|row| row["ratio"].is_number()) {
-        line("nvcc's time over ours", each(&|row| format!("{:.3}", number(&row["ratio"]))));
+    // The first launch alone is timed beside that of the same kernel in CUDA C++.
+    let first: Option<Vec<&Json>> =
+        per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect();
+    if let Some(rows) = first {
+        let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
+        line("time of the first launch alone", each(&|row| format!("{:.1} µs", median(row))));
+        if rows.iter().all(|row| row["ratio"].is_number()) {
+            line(
+                "nvcc's time over ours, first launch",
+                each(&|row| format!("{:.3}", number(&row["ratio"]))),
+            );
+        }
     }
     text
+}
+
+/// The sizes of the kept ladders, as the names of their files have them.
+const SIZES: [&str; 3] = ["2^22", "2^24", "2^28"];
+
+/// The time of all launches of a rung in the kept ladder of one size, in microseconds.
+fn time_of_all_launches(folder: &Path, size: &str, label: &str) -> Option<f64> {
+    let table = kept(folder, &format!("lab.ladder-i32-{size}.md"), "The ladder");
+    let cells = |line: &str| -> Vec<String> {
+        line.split('|').map(|cell| cell.replace(char::is_whitespace, "")).collect()
+    };
+    let mut rows = table.lines().map(cells);
+    let column = rows.next()?.iter().position(|name| name == "time(us)")?;
+    rows.find(|cells| cells.get(1).is_some_and(|cell| cell == label))?.get(column)?.parse().ok()
 }
 
 #[test]
@@ -273,7 +297,7 @@ fn times_are_those_of_the_results() {
                 Some((file, heading)) => joined(&kept(folder, &format!("{file}.md"), heading)),
                 None if what == "reducer" => reducers(),
                 None if what == "place" => places(),
-                None => table(what, &results),
+                None => table(what, folder, &results),
             };
             write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();
             count += 1;

@@ -101,7 +101,7 @@ pub use observe::count::{
     Requests, Shared, Traffic, count,
 };
 pub use observe::trace::{
-    BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction,
-    trace,
+    BlockTrace, CopiedBytes, EventKind, ExchangeKind, LaneAccess, LaneExchange, Phase, PhaseEnd,
+    Trace, TraceOptions, TracedAccess, TracedEvent, TracedExchange, TracedInstruction, trace,
 };
 pub use ptx::ast::Frame;

@@ -1,15 +1,15 @@
 //! Traces: the phases, accesses and memory of kernels for which these are known.
 
 use simt::{
-    Access, Arg, FaultKind, LaunchConfig, LaunchError, Memory, MemoryError, Module, PhaseEnd,
-    Space, Trace, TraceOptions, trace,
+    Access, Arg, EventKind, ExchangeKind, FaultKind, LaunchConfig, LaunchError, Memory,
+    MemoryError, Module, PhaseEnd, Space, Trace, TraceOptions, trace,
 };
 
 /// A kernel with one pointer parameter, which is in `%rd1`, some registers and 1024 bytes of shared
 /// memory.
 fn module(body: &str) -> Module {
     let text = format!(
-        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 data) {{
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 data) {{
 .reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n.shared .align 16 .b8 cells[1024];
 ld.param.u64 %rd1, [data];\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n{body}\nret;\n}}"
     );
@@ -200,4 +200,51 @@ fn what_cannot_be_traced_is_refused() {
     // A range without bytes is allowed. Nothing of it is recorded.
     assert_eq!(run(&one, data, data).unwrap().blocks[0].phases[0].ranges, [[0u8; 0]]);
     assert_eq!(run(&one, data + 8, data).unwrap().blocks[0].phases[0].ranges, [[0u8; 0]]);
+}
+
+/// Lane i adds the value of lane i + 1, stores the sum, fences, and reduces the warp.
+const LANES: &str = "
+    mul.lo.u32 %r3, %r1, 10;
+    mov.u32 %r4, -1;
+    shfl.sync.down.b32 %r5, %r3, 1, 31, %r4;
+    add.u32 %r6, %r3, %r5;
+    st.shared.u32 [%r2], %r6;
+    membar.gl;
+    redux.sync.add.u32 %r7, %r1, %r4;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra DONE;
+    st.global.u32 [%rd1], %r7;
+DONE:";
+
+#[test]
+fn exchanges_name_source_lanes_and_values() {
+    let trace = traced(LANES, &LaunchConfig::new(1, 32), &TraceOptions::default());
+    let [phase] = &trace.blocks[0].phases[..] else { panic!("{trace:?}") };
+    let [shuffle, reduction] = &phase.exchanges[..] else { panic!("{phase:?}") };
+    assert_eq!((shuffle.kind, reduction.kind), (ExchangeKind::Shuffle, ExchangeKind::Reduction));
+    for (lane, part) in (0..32).zip(&shuffle.lanes) {
+        // The last lane has no lane above it, so it gets its own value.
+        let from = if lane < 31 { lane + 1 } else { 31 };
+        assert_eq!(
+            (part.thread, part.gave, part.from, part.got),
+            (lane, 10 * lane, 1 << from, 10 * from)
+        );
+    }
+    for (lane, part) in (0..32).zip(&reduction.lanes) {
+        assert_eq!((part.gave, part.from, part.got), (lane, u32::MAX, 31 * 32 / 2));
+    }
+
+    // Everything has its place in the order of time.
+    let [fence] = &phase.events[..] else { panic!("{phase:?}") };
+    assert_eq!(fence.kind, EventKind::Fence { warp: 0 });
+    let [shared, global] = &phase.accesses[..] else { panic!("{phase:?}") };
+    let times = [shuffle.time, shared.time, fence.time, reduction.time, global.time];
+    assert_eq!(times, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_limit_holds_for_exchanges_too() {
+    let options = TraceOptions { max_accesses: 1, ..TraceOptions::default() };
+    let trace = traced(LANES, &LaunchConfig::new(1, 32), &options);
+    assert!(trace.truncated && trace.blocks[0].phases.is_empty(), "{trace:?}");
 }

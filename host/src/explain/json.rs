@@ -25,6 +25,12 @@ impl Picture {
             "identity": json_value(self.identity),
             "input": values(&self.input),
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "events": self.events.iter().map(|event| json!({
+                "block": event.block,
+                "does": event.deed.name(),
+                "times": event.times,
+                "text": event.describe(),
+            })).collect::<Vec<_>>(),
             "other_blocks": self.others.iter().map(|value| json_value(*value)).collect::<Vec<_>>(),
             "result": self.result.as_ref().ok().map(|value| json_value(*value)),
             "fault": self.result.as_ref().err().map(ToString::to_string),
@@ -67,6 +73,7 @@ fn step(step: &Step) -> Json {
         "strides": step.strides,
         "work": work.collect::<Vec<_>>(),
         "threads_beyond": step.beyond,
+        "threads_unread": step.unread,
         "values": values(&step.after),
         "shared_requests": banks.collect::<Vec<_>>(),
     })

@@ -18,14 +18,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod json;
+mod registers;
 mod steps;
 mod svg;
 mod text;
 
+pub use blocks::{BlockEvent, Deed};
+
 use std::fmt;
 
 use simt::{LaunchConfig, Memory, Module, PhaseEnd, TraceOptions};
+
+use blocks::Places;
 
 use crate::{
     device::Dim3,
@@ -37,11 +43,45 @@ use crate::{
     variant::{Coverage, Variant},
 };
 
-/// The greatest number of values that a picture has room for.
-pub const MAX_VALUES: usize = 64;
+/// The greatest number of values that a picture has room for. A picture of what blocks do for each
+/// other does not show the values themselves, so it takes more.
+pub fn max_values(variant: Variant) -> usize {
+    if variant.blocks_shown().is_some() { 1 << 16 } else { 256 }
+}
 
 /// The sixteen values of the lecture (Hui Liu, Reduction #3: Sequential Accesses), whose sum is 41.
 pub const LECTURE_VALUES: &str = "10 1 8 -1 0 -2 3 5 -2 -3 2 7 0 11 0 2";
+
+/// The values that a picture of a rung begins with if nobody gives others: the lecture's
+/// sixteen, or several times these where sixteen would not show what the rung is about. A warp
+/// of rung 2 conflicts with itself from 64 values on. A thread of rung 7 takes several elements
+/// if there are more than the 128 for which a block of 64 threads has room. And a picture of
+/// several blocks needs elements for each of them.
+///
+/// ```
+/// use warpfold_lab::{element::ElementType, explain::default_values, variant::Variant};
+/// let count = |variant, banks| {
+///     default_values(variant, ElementType::I32, banks).split(' ').count()
+/// };
+/// assert_eq!(count(Variant::Sequential, false), 16);
+/// assert_eq!(count(Variant::InterleavedContiguous, true), 64);
+/// assert_eq!(count(Variant::MultipleElements, false), 256);
+/// assert_eq!(count(Variant::SinglePass, false), 4 * 32 * 4);
+/// ```
+pub fn default_values(variant: Variant, element: ElementType, banks: bool) -> String {
+    let size = element.size() as usize;
+    let times = match (variant.blocks_shown(), variant) {
+        // Six tiles of 8 KiB for each block, so that each of the four stages is filled, and two of
+        // them are filled again.
+        (Some(blocks), Variant::Bulk) => blocks as usize * 6 * (8 << 10) / size / 16,
+        // One load of 16 bytes for each thread of a warp.
+        (Some(blocks), _) => blocks as usize * 32 * 16 / size / 16,
+        (None, Variant::MultipleElements) => 16,
+        _ if banks && !variant.facts().shuffles => 4,
+        _ => 1,
+    };
+    vec![LECTURE_VALUES; times].join(" ")
+}
 
 /// The limits of the device that the launches are planned for. They are those of the simulator in
 /// [`device`](crate::device).
@@ -86,12 +126,6 @@ pub enum ExplainError {
         /// The type that the value must have.
         element: ElementType,
     },
-    /// The rung combines values in registers, so its steps do not show in memory.
-    #[error(
-        "variant {0} has no picture: its warps combine values in registers, where a picture of memory shows nothing; 0 to 7 \
-         and global are drawn"
-    )]
-    InRegisters(Variant),
     /// The request cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -130,6 +164,8 @@ pub enum ExplainError {
 pub enum Array {
     /// The array that the launch reduces, in global memory.
     Input,
+    /// The registers of the lanes, one element for each thread.
+    Registers,
     /// The block's shared memory.
     Shared,
     /// The array of the launch's results, in global memory.
@@ -141,6 +177,7 @@ impl Array {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
+            Self::Registers => "registers",
             Self::Shared => "shared",
             Self::Output => "output",
         }
@@ -237,12 +274,16 @@ pub struct Step {
     /// The threads whose work is left out. They read or write cells beyond those shown, which hold
     /// the identity.
     pub beyond: Vec<u32>,
+    /// The threads that exchanged registers too, but nobody reads what they got. Their cells are
+    /// shown as they were before.
+    pub unread: Vec<u32>,
     /// The written array at the end of the step.
     pub after: Row,
     /// Requests to shared memory since the step before.
     pub banks: Vec<BankUse>,
-    /// The event that ended the step.
-    pub end: PhaseEnd,
+    /// The event that ended the step. `None` after an exchange of registers, because the next one
+    /// needs no other order.
+    pub end: Option<PhaseEnd>,
 }
 
 /// A rung at work on a few values. The picture follows the first block.
@@ -257,6 +298,9 @@ pub struct Picture {
     pub input: Row,
     /// The steps, in the order of time.
     pub steps: Vec<Step>,
+    /// What the blocks of the first launch did for each other, in the order of time. A rung with
+    /// such events has no steps, because its threads work as those of rung 9.
+    pub events: Vec<BlockEvent>,
     /// The number of elements in the shared memory of the block.
     pub shared_cells: u64,
     /// How many of them are shown; the others never hold anything but the identity.
@@ -347,40 +391,60 @@ fn explain_slice<T: Element>(
     let mut source = memory.alloc(slice.len() as u64 * size)?;
     memory.write(source, bytemuck::cast_slice(slice))?;
 
-    let follow_all = plan.stages.iter().all(|stage| stage.shape.grid.count() == 1);
+    let blocks = request.variant.blocks_shown();
+    let follow_all =
+        blocks.is_none() && plan.stages.iter().all(|stage| stage.shape.grid.count() == 1);
     let launches_shown = if follow_all { plan.stages.len() } else { 1 };
     let mut story = steps::Story::new(identity);
+    let mut events = Vec::new();
     let mut others = Vec::new();
     let mut fault = None;
     for (launch, stage) in plan.stages.iter().enumerate() {
         let target = memory.alloc(stage.outputs * size)?;
+        // Atomic operations combine with what the output holds.
+        memory.write(target, bytemuck::cast_slice(&vec![identity; stage.outputs as usize]))?;
+        let room = (stage.workspace * size).max(1);
+        let (partials, counter) = (memory.alloc(room)?, memory.alloc(4)?);
+        memory.write(counter, &[0; 4])?;
+        let places = Places {
+            input: source..source + stage.inputs * size,
+            output: target..target + stage.outputs * size,
+            partials: partials..partials + room,
+            counter: counter..counter + 4,
+        };
         let options = TraceOptions {
-            ranges: vec![
-                source..source + stage.inputs * size,
-                target..target + stage.outputs * size,
-            ],
+            ranges: vec![places.input.clone(), places.output.clone()],
             ..TraceOptions::default()
         };
         let config = LaunchConfig {
             dynamic_shared_bytes: stage.shape.shared_bytes,
+            cluster: stage.shape.cluster,
+            cooperative: stage.shape.cooperative,
+            // The blocks advance side by side, as on a GPU, if that is what the picture is about.
+            seed: blocks.map(|_| 1),
             budget: Some(BUDGET),
             ..LaunchConfig::new(of_simulator(stage.shape.grid), of_simulator(stage.shape.block))
         };
-        let args =
-            [simt::Arg::Pointer(source), simt::Arg::Pointer(target), simt::Arg::U64(stage.inputs)];
+        let parameters = request.variant.parameters().iter();
+        let args: Vec<simt::Arg> =
+            parameters.map(|parameter| places.argument(*parameter, stage.inputs)).collect();
         let before = read(source, stage.inputs)?;
         let trace = simt::trace(kernel, &config, &args, &memory, &options)?;
         if trace.truncated && launch < launches_shown {
             return Err(ExplainError::TooLong { n: slice.len() });
         }
-        if let Some(block) = trace.blocks.first().filter(|_| launch < launches_shown) {
+        if blocks.is_some() && launch == 0 {
+            events = blocks::tell::<T>(&trace, &places);
+        }
+        let first = trace.blocks.first().filter(|_| blocks.is_none() && launch < launches_shown);
+        if let Some(block) = first {
             story.tell(launch, &before, block, &options.ranges);
         }
         fault = trace.fault;
         if fault.is_some() {
             break;
         }
-        if launch == 0 && !follow_all {
+        if launch == 0 && !follow_all && blocks.is_none() {
             others = read(target, stage.outputs)?.into_iter().skip(1).map(T::value).collect();
         }
         source = target;
@@ -400,6 +464,7 @@ fn explain_slice<T: Element>(
         shared_cells: story.shared_cells(),
         shared_shown: story.shared_shown(),
         steps: story.steps,
+        events,
         identity: identity.value(),
         others,
         result,
@@ -417,9 +482,6 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     if n == 0 {
         return Err(ExplainError::Nothing);
     }
-    if variant.facts().shuffles {
-        return Err(ExplainError::InRegisters(variant));
-    }
     let blocks = variant.facts().blocks;
     let per_thread = match variant.facts().coverage {
         Coverage::PerThread(elements) => elements,
@@ -430,7 +492,10 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     // that the rung allows can take all values.
     let needed = (n as u64).div_ceil(per_thread).next_power_of_two();
     let block = block.unwrap_or_else(|| needed.clamp(blocks.min.into(), blocks.max.into()));
-    let request = launch::Request { block: Some(block), grid: None, finish: Finish::Relaunch };
+    // One block takes all values, unless the picture is about several.
+    let grid = variant.facts().coverage.takes_any_grid();
+    let grid = grid.then(|| variant.blocks_shown().unwrap_or(1));
+    let request = launch::Request { block: Some(block), grid, finish: Finish::Relaunch };
     Ok(launch::plan(&problem, &request, &LIMITS)?)
 }
 

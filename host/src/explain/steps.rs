@@ -8,7 +8,10 @@ use std::{
 
 use simt::{Access, BlockTrace, LaneAccess, Phase, Space, TracedAccess};
 
-use super::{Array, BankUse, Cell, Row, Step, Work};
+use super::{
+    Array, BankUse, Cell, Row, Step, Work,
+    registers::{Exchange, exchanges},
+};
 use crate::element::Element;
 
 /// The number of lanes of a warp, and of banks of shared memory.
@@ -22,12 +25,23 @@ pub(super) struct Story<T> {
     identity: T,
     shared_cells: u64,
     shared_shown: u64,
+    registers_shown: u64,
+    /// What the registers of the threads are known to hold.
+    registers: Vec<T>,
     numbers: u32,
 }
 
 impl<T: Element> Story<T> {
     pub(super) fn new(identity: T) -> Self {
-        Self { steps: Vec::new(), identity, shared_cells: 0, shared_shown: 0, numbers: 0 }
+        Self {
+            steps: Vec::new(),
+            identity,
+            shared_cells: 0,
+            shared_shown: 0,
+            registers_shown: 0,
+            registers: Vec::new(),
+            numbers: 0,
+        }
     }
 
     /// The number of cells in the shared memory of a block.
@@ -55,10 +69,16 @@ impl<T: Element> Story<T> {
         // The array that the picture shows last. The input of a later launch is shown already,
         // because it is what the launch before left.
         let mut last = Array::Input;
-        for draft in drafts {
+        let ends: Vec<bool> = (0..drafts.len())
+            .map(|index| drafts.get(index + 1).is_none_or(|next| next.phase != drafts[index].phase))
+            .collect();
+        for (draft, ends) in drafts.into_iter().zip(ends) {
             let phase = &block.phases[draft.phase];
-            let (work, others): (Vec<_>, Vec<_>) =
-                draft.work.into_iter().partition(|work| self.shows(work));
+            let (work, others): (Vec<_>, Vec<_>) = draft
+                .work
+                .into_iter()
+                .map(|work| self.without_unshown_lanes(work))
+                .partition(|work| self.shows(work));
             let strides = strides(work.iter().chain(&others));
             let combines = work.iter().chain(&others).any(|work| work.reads.len() > 1);
             self.numbers += u32::from(combines);
@@ -73,9 +93,13 @@ impl<T: Element> Story<T> {
             let from = read.iter().copied().find(|array| *array != draft.to).unwrap_or(draft.to);
             let before = (from != last).then(|| held.get(&from).cloned()).flatten();
             let written = work.iter().map(|work| work.writes.index + 1).max().unwrap_or(0) as usize;
-            let mut values = contents::<T>(phase, draft.to);
+            let mut values = match draft.to {
+                Array::Registers => self.update_registers(&draft.registers),
+                _ => contents::<T>(phase, draft.to),
+            };
             values.truncate(match draft.to {
                 Array::Input => values.len(),
+                Array::Registers => self.registers_shown as usize,
                 Array::Shared => self.shared_shown as usize,
                 // Cells behind the last written one belong to other blocks, whose results may or
                 // may not be there by now.
@@ -100,8 +124,10 @@ impl<T: Element> Story<T> {
                     .collect(),
                 work,
                 after,
+                unread: draft.unread,
                 banks: draft.banks,
-                end: phase.end,
+                // What orders the exchanges of a warp is the exchange itself.
+                end: (draft.to != Array::Registers || ends).then_some(phase.end),
             });
         }
     }
@@ -124,13 +150,51 @@ impl<T: Element> Story<T> {
         let cells =
             block.phases.first().map_or(0, |phase| contents::<T>(phase, Array::Shared).len());
         let used = held.max(loaded).map_or(0, |last| (last + 1).next_power_of_two());
+        let lanes = drafts.iter().flat_map(|draft| &draft.registers);
+        let lanes = lanes.filter(|(_, bits)| !element::<T>(**bits).value().is_same(identity));
+        let lanes = lanes.map(|(thread, _)| u64::from(*thread) + 1).max().unwrap_or(0);
+        let loaded = drafts.iter().filter(|draft| draft.to == Array::Registers);
+        let loaded = loaded
+            .flat_map(|draft| &draft.work)
+            .filter(|work| work.reads.iter().any(|cell| cell.array != Array::Registers));
+        let loaded = loaded.map(|work| work.writes.index + 1).max().unwrap_or(0);
+        let lanes = lanes.max(loaded);
+        if lanes > 0 {
+            self.registers_shown = self.registers_shown.max(lanes.next_power_of_two());
+        }
         self.shared_cells = cells as u64;
         self.shared_shown = self.shared_shown.max(used.min(cells) as u64);
     }
 
+    /// A thread that gets the values of all lanes at once is shown with those lanes that are shown.
+    fn without_unshown_lanes(&self, mut work: Work) -> Work {
+        if work.reads.len() > 2 {
+            work.reads
+                .retain(|cell| cell.array != Array::Registers || cell.index < self.registers_shown);
+        }
+        work
+    }
+
     fn shows(&self, work: &Work) -> bool {
-        let shown = |cell: &Cell| cell.array != Array::Shared || cell.index < self.shared_shown;
+        let shown = |cell: &Cell| match cell.array {
+            Array::Shared => cell.index < self.shared_shown,
+            Array::Registers => cell.index < self.registers_shown,
+            Array::Input | Array::Output => true,
+        };
         work.reads.iter().chain([&work.writes]).all(shown)
+    }
+
+    /// The elements in the registers of the threads: those that are known now, and what the others
+    /// held before.
+    fn update_registers(&mut self, known: &BTreeMap<u32, u64>) -> Vec<T> {
+        let end = known.keys().next_back().map_or(0, |&thread| thread as usize + 1);
+        if self.registers.len() < end {
+            self.registers.resize(end, self.identity);
+        }
+        for (&thread, &bits) in known {
+            self.registers[thread as usize] = element(bits);
+        }
+        self.registers[..end].to_vec()
     }
 }
 
@@ -140,7 +204,104 @@ struct Draft {
     to: Array,
     /// The work, in the order of the cells that are written.
     work: Vec<Work>,
+    /// Threads that worked too, but nobody reads their results.
+    unread: Vec<u32>,
+    /// If registers are written: the bits of each thread's element afterwards.
+    registers: BTreeMap<u32, u64>,
     banks: Vec<BankUse>,
+}
+
+/// Work in registers that all warps do at the same place in their order of exchanges.
+#[derive(Default)]
+struct Level {
+    work: Vec<Work>,
+    /// The bits of each thread's element after the work, where they are known.
+    after: BTreeMap<u32, u64>,
+}
+
+/// The exchanges of the warps of a block in one phase.
+#[derive(Default)]
+struct Lanes {
+    levels: Vec<Level>,
+    /// For each warp, how many levels it has.
+    counts: BTreeMap<u32, usize>,
+    /// For each warp, the level whose results show in the warp's next exchange or store.
+    open: BTreeMap<u32, usize>,
+}
+
+impl Lanes {
+    /// The next level of a warp.
+    fn next(&mut self, warp: u32) -> usize {
+        let count = self.counts.entry(warp).or_default();
+        *count += 1;
+        if self.levels.len() < *count {
+            self.levels.push(Level::default());
+        }
+        *count - 1
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, pending: &mut BTreeMap<u32, Vec<Cell>>) {
+        let own = |thread: u32| Cell { array: Array::Registers, index: thread.into() };
+        let is_memory = |cell: &&Cell| cell.array != Array::Registers;
+        let loads: Vec<Work> = exchange
+            .lanes
+            .iter()
+            .filter_map(|lane| {
+                let reads = pending.get(&lane.thread)?.iter().filter(is_memory).copied();
+                let reads: Vec<Cell> = reads.collect();
+                let work = Work { thread: lane.thread, reads, writes: own(lane.thread) };
+                (!work.reads.is_empty()).then_some(work)
+            })
+            .collect();
+        // What a lane gives is what it held after the work before.
+        let level = if loads.is_empty() {
+            self.open.remove(&exchange.warp)
+        } else {
+            let level = self.next(exchange.warp);
+            self.levels[level].work.extend(loads);
+            Some(level)
+        };
+        if let Some(level) = level {
+            let gave = exchange.lanes.iter().map(|lane| (lane.thread, lane.gave));
+            self.levels[level].after.extend(gave);
+        }
+        let level = self.next(exchange.warp);
+        for lane in &exchange.lanes {
+            let first = exchange.warp * LANES;
+            let others = (0..LANES).filter(|other| lane.from >> other & 1 == 1);
+            let mut reads = vec![own(lane.thread)];
+            reads.extend(
+                others.map(|other| first + other).filter(|other| *other != lane.thread).map(own),
+            );
+            let work = Work { thread: lane.thread, reads, writes: own(lane.thread) };
+            self.levels[level].work.push(work);
+            pending.insert(lane.thread, vec![own(lane.thread)]);
+        }
+        self.open.insert(exchange.warp, level);
+    }
+
+    /// A thread stored what it held in a register.
+    fn stored(&mut self, warp: u32, thread: u32, bits: u64) {
+        if let Some(&level) = self.open.get(&warp) {
+            self.levels[level].after.insert(thread, bits);
+        }
+    }
+
+    fn drafts(self, phase: usize) -> impl Iterator<Item = Draft> {
+        self.levels.into_iter().map(move |level| {
+            let (mut work, unread): (Vec<_>, Vec<_>) =
+                level.work.into_iter().partition(|work| level.after.contains_key(&work.thread));
+            work.sort_by_key(|work| work.writes.index);
+            Draft {
+                phase,
+                to: Array::Registers,
+                work,
+                unread: unread.into_iter().map(|work| work.thread).collect(),
+                registers: level.after,
+                banks: Vec::new(),
+            }
+        })
+    }
 }
 
 fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
@@ -151,7 +312,13 @@ fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
     let mut banks = Vec::new();
     for (index, phase) in block.phases.iter().enumerate() {
         let mut written: BTreeMap<Array, Vec<Work>> = BTreeMap::new();
+        let mut lanes = Lanes::default();
+        let exchanges = exchanges(phase, size);
+        let mut exchanges = exchanges.iter().peekable();
         for access in &phase.accesses {
+            while let Some(exchange) = exchanges.next_if(|exchange| exchange.time < access.time) {
+                lanes.exchange(exchange, &mut pending);
+            }
             if access.space == Space::Shared {
                 banks.push(bank_use(access, size));
             }
@@ -167,16 +334,28 @@ fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
                     continue;
                 }
                 let reads = pending.remove(&lane.thread).unwrap_or_default();
+                if reads.iter().any(|cell| cell.array == Array::Registers) {
+                    lanes.stored(access.warp, lane.thread, bits(&lane.value));
+                }
                 for writes in cells {
                     let work = Work { thread: lane.thread, reads: reads.clone(), writes };
                     written.entry(writes.array).or_default().push(work);
                 }
             }
         }
+        exchanges.for_each(|exchange| lanes.exchange(exchange, &mut pending));
+        drafts.extend(lanes.drafts(index));
         for (to, mut work) in written {
             // The sort is stable, so a second write of a cell stays behind the first.
             work.sort_by_key(|work| work.writes.index);
-            drafts.push(Draft { phase: index, to, work, banks: std::mem::take(&mut banks) });
+            drafts.push(Draft {
+                phase: index,
+                to,
+                work,
+                unread: Vec::new(),
+                registers: BTreeMap::new(),
+                banks: std::mem::take(&mut banks),
+            });
         }
     }
     drafts
@@ -220,10 +399,21 @@ fn strides<'a>(work: impl Iterator<Item = &'a Work>) -> Vec<u64> {
 fn contents<T: Element>(phase: &Phase, array: Array) -> Vec<T> {
     let bytes = match array {
         Array::Input => &phase.ranges[0],
+        Array::Registers => &Vec::new(),
         Array::Shared => &phase.shared,
         Array::Output => &phase.ranges[1],
     };
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// The element with these bits.
+fn element<T: Element>(bits: u64) -> T {
+    bytemuck::pod_read_unaligned(&bits.to_le_bytes()[..size_of::<T>()])
+}
+
+/// Up to eight bytes as a number.
+fn bits(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
 fn row<T: Element>(array: Array, values: Vec<T>) -> Row {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Array, Picture, Row, Step, Work};
+use super::{Array, BlockEvent, Picture, Row, Step, Work};
 use crate::output::{self, escape, theme, wrap};
 
 /// The margin around the whole picture.
@@ -24,6 +24,8 @@ const THREAD_CHAR: f64 = 7.4;
 const TEXT_CHAR: f64 = 7.6;
 /// The width of a character of bold text.
 const STRONG_CHAR: f64 = 8.4;
+/// The greatest number of cells beside each other. A longer row continues below its beginning.
+const COLUMNS: usize = 64;
 /// The least number of characters in a full line of text. In a wide drawing, lines are longer.
 const WRAP: f64 = 60.0;
 
@@ -41,6 +43,13 @@ impl Picture {
         drawing.lines(&self.headline(), "strong");
         if let Some(note) = self.padding_note() {
             drawing.lines(&note, "small");
+        }
+        if !self.events.is_empty() {
+            drawing.lines(self.blocks_note(), "small");
+            drawing.events(&self.events);
+            drawing.y += 12.0;
+            drawing.lines(&self.verdict(), "strong");
+            return self.frame_events(&drawing, drawing.y + MARGIN, true);
         }
         self.numbers(&mut drawing);
         drawing.row(&self.input, &[], None);
@@ -63,6 +72,9 @@ impl Picture {
         }
         if let Some(note) = self.beyond_note() {
             drawing.lines(&note, "small");
+        }
+        if let Some(note) = self.unread_note() {
+            drawing.lines(note, "small");
         }
         if let Some(note) = self.others_note() {
             drawing.lines(&note, "small");
@@ -98,6 +110,20 @@ impl Picture {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn to_picture(&self, id: &str, banks: bool) -> output::Picture {
+        if !self.events.is_empty() {
+            let mut drawing = self.drawing(format!("{id}-1-"), banks);
+            drawing.events(&self.events);
+            let svg = self.frame_events(&drawing, drawing.y + MARGIN, false);
+            return output::Picture {
+                id: id.to_owned(),
+                title: self.headline(),
+                text_alternative: format!("{} {}.", self.blocks_note(), self.verdict()),
+                steps: vec![output::Step {
+                    caption: "the blocks in the order of time".into(),
+                    svg,
+                }],
+            };
+        }
         let mut drawings = Vec::new();
         let mut drawing = |caption: String, above: &Row, step: Option<&Step>| {
             let mut drawing = self.drawing(format!("{id}-{}-", drawings.len() + 1), banks);
@@ -130,6 +156,7 @@ impl Picture {
         let notes = [
             self.padding_note(),
             self.beyond_note(),
+            self.unread_note().map(str::to_owned),
             self.others_note(),
             Some(format!("{}.", self.verdict())),
         ];
@@ -139,6 +166,18 @@ impl Picture {
             text_alternative: notes.into_iter().flatten().collect::<Vec<_>>().join(" "),
             steps: steps.collect(),
         }
+    }
+
+    /// A drawing of what the blocks did for each other as a whole `svg` element.
+    fn frame_events(&self, drawing: &Drawing, height: f64, styled: bool) -> String {
+        let told: Vec<String> = self
+            .events
+            .iter()
+            .map(|event| format!("Block {} {}.", event.block, event.describe()))
+            .collect();
+        let style = format!("<style>\n{}\n</style>\n", theme::resolve(STYLE));
+        let described = format!("{} {}.", told.join(" "), self.verdict());
+        drawing.frame(&self.headline(), &described, if styled { &style } else { "" }, height)
     }
 
     /// An empty drawing with room for all steps; `id` begins the ids of its elements.
@@ -155,7 +194,8 @@ impl Picture {
             .flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
         let radius = (threads.max().unwrap_or(1) as f64 * THREAD_CHAR / 2.0 + 4.0).max(12.0);
         let cell = (values.max().unwrap_or(1) as f64 * VALUE_CHAR + 10.0).max(2.0 * radius + 8.0);
-        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
+        let cells = if self.events.is_empty() { COLUMNS } else { 0 };
+        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0).min(cells);
         let labels = self.steps.iter().flat_map(|step| self.labels(step, banks));
         let label =
             labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
@@ -169,7 +209,7 @@ impl Picture {
     /// The numbers of the cells.
     fn numbers(&self, drawing: &mut Drawing) {
         let rows = self.steps.iter().map(|step| &step.after).chain([&self.input]);
-        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
+        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0).min(COLUMNS);
         drawing.numbers(cells, "cell", |index| index as u64);
     }
 
@@ -184,6 +224,12 @@ impl Picture {
         })
     }
 
+    /// An explanation of the word "unread", if a label contains it.
+    fn unread_note(&self) -> Option<&'static str> {
+        let is_told = self.steps.iter().any(|step| !step.unread.is_empty());
+        is_told.then_some("Unread: these threads take part too, and nobody reads what they get.")
+    }
+
     /// The lines of text beside a step, each with its CSS class.
     fn labels(&self, step: &Step, banks: bool) -> Vec<(&'static str, String)> {
         let title = step.title(self.launches_shown);
@@ -194,6 +240,9 @@ impl Picture {
         labels[0].0 = "strong";
         if !step.beyond.is_empty() {
             labels.push(("small", format!("{} beyond", step.threads_beyond())));
+        }
+        if !step.unread.is_empty() {
+            labels.push(("small", format!("{} unread", step.threads_unread())));
         }
         let note = step.bank_note().filter(|_| banks).unwrap_or_default();
         for kind in note.split("; ").filter(|kind| !kind.is_empty()) {
@@ -239,7 +288,7 @@ impl Drawing {
 
     /// The horizontal position of the middle of a cell.
     fn middle(&self, index: u64) -> f64 {
-        self.left + self.cell * (index as f64 + 0.5)
+        self.left + self.cell * (column(index) as f64 + 0.5)
     }
 
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
@@ -286,6 +335,11 @@ impl Drawing {
             if row.array == Array::Shared { "shared memory" } else { name },
         );
         for (index, value) in (0..).zip(&row.values) {
+            let line = (index / COLUMNS as u64) as f64 * CELL_HEIGHT;
+            let (y, middle) = (y + line, middle + line);
+            if index > 0 && column(index) == 0 {
+                self.text(MARGIN, middle, "small", &format!("from cell {index}"));
+            }
             let new = if written.contains(&index) { " new" } else { "" };
             let clashes = self.banks.is_some()
                 && row.array == Array::Shared
@@ -298,21 +352,54 @@ impl Drawing {
             self.text(self.middle(index), middle, "value", &value.to_string());
         }
         self.push(format_args!("</g>"));
-        self.y += CELL_HEIGHT;
+        self.y += CELL_HEIGHT * row.values.len().div_ceil(COLUMNS).max(1) as f64;
         // Only shared memory has banks, so their numbers stand below its cells.
         if let Some(bytes) = self.banks.filter(|_| row.array == Array::Shared) {
-            self.numbers(row.values.len(), "bank", |index| index as u64 * bytes / 4 % 32);
+            let shown = row.values.len().min(COLUMNS);
+            self.numbers(shown, "bank", |index| index as u64 * bytes / 4 % 32);
         }
+    }
+
+    /// Draws a column for each block, and in it a line of text for each deed. Time goes downwards.
+    fn events(&mut self, events: &[BlockEvent]) {
+        let blocks = events.iter().map(|event| event.block + 1).max().unwrap_or(0);
+        let longest = |block: u64| {
+            let own = events.iter().filter(|event| event.block == block);
+            own.map(|event| event.describe().chars().count()).max().unwrap_or(0).max(8)
+        };
+        let mut lefts = vec![MARGIN];
+        for block in 0..blocks {
+            lefts.push(lefts[block as usize] + longest(block) as f64 * TEXT_CHAR + 24.0);
+        }
+        self.right = self.right.max(lefts[blocks as usize]);
+        self.y += LEADING + 8.0;
+        for block in 0..blocks {
+            self.text(lefts[block as usize], self.y, "strong", &format!("block {block}"));
+        }
+        let top = self.y + 8.0;
+        self.y = top;
+        for event in events {
+            self.y += LEADING + 3.0;
+            self.push(format_args!("<g class=\"event\">"));
+            self.text(lefts[event.block as usize] + 8.0, self.y, "", &event.describe());
+            self.push(format_args!("</g>"));
+        }
+        let bottom = self.y + 8.0;
+        for left in &lefts[..blocks as usize] {
+            self.push(format_args!(
+                "<path class=\"arrow\" d=\"M{left:.1} {top:.1} {left:.1} {bottom:.1}\"/>"
+            ));
+        }
+        self.y = bottom;
     }
 
     fn step(&mut self, step: &Step, labels: &[(&str, String)]) {
         self.push(format_args!("<g class=\"step\">"));
         let layers = step.layers();
         let (above, pitch) = (self.y, 2.0 * self.radius + 6.0);
-        let reach = step
-            .work
-            .iter()
-            .flat_map(|work| drawn_reads(step, work).map(|read| read.abs_diff(work.writes.index)));
+        let reach = step.work.iter().flat_map(|work| {
+            drawn_reads(step, work).map(|read| column(read).abs_diff(column(work.writes.index)))
+        });
         let band = (reach.max().unwrap_or(0) as f64 * self.cell * 0.16).clamp(30.0, 130.0);
         let height =
             (band + pitch * layers.len() as f64 + DROP).max(labels.len() as f64 * LEADING + 12.0);
@@ -376,6 +463,11 @@ impl Drawing {
             y + 4.0
         ));
     }
+}
+
+/// The column in which a cell is drawn.
+fn column(index: u64) -> u64 {
+    index % COLUMNS as u64
 }
 
 /// The cells of the row above that a thread reads.

@@ -7,7 +7,8 @@ use std::{
 
 use simt::PhaseEnd;
 
-use super::{Cell, Picture, Row, Step, Work};
+use super::{Array, BlockEvent, Cell, Deed, Picture, Row, Step, Work};
+use crate::variant::Variant;
 
 /// The number of columns before the first cell, which hold the label of the line.
 const LABEL: usize = 14;
@@ -31,6 +32,9 @@ impl Picture {
             writeln!(out, "{note}")?;
         }
         writeln!(out)?;
+        if !self.events.is_empty() {
+            return self.write_events(out);
+        }
         grid.row(out, &self.input, &[], banks)?;
         let mut folded = false;
         for step in &self.steps {
@@ -45,6 +49,30 @@ impl Picture {
             writeln!(out, "{note}")?;
         }
         writeln!(out, "{}", self.verdict())
+    }
+
+    /// Writes what the blocks did for each other, a line for each deed in the order of time, and a
+    /// column for each block.
+    fn write_events(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.blocks_note())?;
+        writeln!(out)?;
+        for event in &self.events {
+            writeln!(out, "block {:<4}{}", event.block, event.describe())?;
+        }
+        writeln!(out)?;
+        if let Some(note) = self.others_note() {
+            writeln!(out, "{note}")?;
+        }
+        writeln!(out, "{}", self.verdict())
+    }
+
+    /// An introduction to the deeds of the blocks.
+    pub(super) fn blocks_note(&self) -> &'static str {
+        if self.plan.problem.variant == Variant::Bulk {
+            "The threads of a block add up what copies bring. Here are the copies and results of the blocks, in the order of time."
+        } else {
+            "The lanes of a block work as in rung 9. Here is what the blocks do for each other, in the order of time."
+        }
     }
 
     /// A line that says which kernel ran, on how many values, blocks and threads.
@@ -113,6 +141,18 @@ impl Picture {
     }
 }
 
+impl BlockEvent {
+    /// The deed, and how often it was done in a row.
+    pub(super) fn describe(&self) -> String {
+        match (&self.deed, self.times) {
+            (Deed::Poll { value }, 2..) => {
+                format!("polls the counter {} times, at last {value}", self.times)
+            }
+            (deed, _) => deed.to_string(),
+        }
+    }
+}
+
 impl Step {
     /// The title of the step: its number or kind, its strides and its arrays.
     pub(super) fn title(&self, launches: usize) -> String {
@@ -133,6 +173,7 @@ impl Step {
         };
         let way = match reads {
             true if self.from != to => format!(", {} to {}", self.from.name(), to.name()),
+            true if to == Array::Registers => ", in registers".to_owned(),
             true => String::new(),
             false => format!(" to {}", to.name()),
         };
@@ -145,7 +186,8 @@ impl Step {
         if self.work.is_empty() {
             return format!("{title}: {}", self.beyond_note());
         }
-        format!("{title}: {}, then {}", plural(self.threads(), "thread"), self.ending())
+        let ending = self.ending().map_or_else(String::new, |ending| format!(", then {ending}"));
+        format!("{title}: {}{ending}", plural(self.threads(), "thread"))
     }
 
     /// The number of threads whose work is shown.
@@ -156,13 +198,13 @@ impl Step {
         threads.len() as u64
     }
 
-    pub(super) fn ending(&self) -> &'static str {
-        match self.end {
+    pub(super) fn ending(&self) -> Option<&'static str> {
+        self.end.map(|end| match end {
             PhaseEnd::Barrier { .. } => "barrier",
             PhaseEnd::WarpSync { .. } => "warp sync",
             PhaseEnd::Exit => "end",
             PhaseEnd::Stopped => "stopped",
-        }
+        })
     }
 
     /// Whether all threads combine their own cell with others. If they do, only the other cells are
@@ -203,8 +245,22 @@ impl Step {
     }
 
     pub(super) fn threads_beyond(&self) -> String {
-        let threads: Vec<u64> = self.beyond.iter().map(|&thread| thread.into()).collect();
-        format!("{} {}", if threads.len() == 1 { "thread" } else { "threads" }, ranges(&threads))
+        named_threads(&self.beyond)
+    }
+
+    pub(super) fn threads_unread(&self) -> String {
+        named_threads(&self.unread)
+    }
+
+    /// A note that names the threads whose results nobody reads.
+    pub(super) fn unread_note(&self) -> Option<String> {
+        let verb = if self.unread.len() == 1 { "takes" } else { "take" };
+        (!self.unread.is_empty()).then(|| {
+            format!(
+                "{} {verb} part too, and nobody reads what they get",
+                named_threads(&self.unread)
+            )
+        })
     }
 
     /// The work in layers. A layer writes each cell at most once; if a cell is written again, that
@@ -231,16 +287,40 @@ impl Step {
 
 /// The names of the cells that a thread reads, for the line above the cell that it writes.
 fn reads(step: &Step, work: &Work) -> String {
-    let name = |cell: Cell| {
-        let array = if cell.array == step.from { "" } else { &cell.array.name()[..1] };
-        format!("{array}{}", cell.index)
-    };
-    let names: Vec<String> = if step.in_place() {
-        work.others().map(name).collect()
-    } else {
-        work.reads.iter().copied().map(name).collect()
-    };
+    let cells: Vec<Cell> =
+        if step.in_place() { work.others().collect() } else { work.reads.clone() };
+    let names: Vec<String> = cells
+        .chunk_by(|a, b| a.array == b.array)
+        .map(|cells| {
+            let array = cells[0].array;
+            let prefix = if array == step.from { "" } else { &array.name()[..1] };
+            let numbers: Vec<u64> = cells.iter().map(|cell| cell.index).collect();
+            progressions(&numbers, prefix)
+        })
+        .collect();
     if names.is_empty() { "-".to_owned() } else { names.join(",") }
+}
+
+/// Numbers with a prefix each. From three on, numbers at equal distances are shortened: `0-3` for
+/// neighbours, and `0,8..56` for others.
+fn progressions(numbers: &[u64], prefix: &str) -> String {
+    let distances: Vec<u64> =
+        numbers.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    match (numbers, &distances[..]) {
+        ([first, .., last], [1, 1, ..]) if distances.iter().all(|&distance| distance == 1) => {
+            format!("{prefix}{first}-{last}")
+        }
+        ([first, second, .., last], [distance, _, ..])
+            if distances.iter().all(|other| other == distance) =>
+        {
+            format!("{prefix}{first},{second}..{last}")
+        }
+        _ => {
+            let names: Vec<String> =
+                numbers.iter().map(|number| format!("{prefix}{number}")).collect();
+            names.join(",")
+        }
+    }
 }
 
 /// Writes rows of cells under each other.
@@ -259,8 +339,10 @@ impl Grid<'_> {
             self.row(out, before, &[], banks)?;
         }
         let label = match step.in_place() {
-            true if step.from == step.after.array => "with cell".to_owned(),
-            true => format!("with {}", step.from.name()),
+            true if step.from != step.after.array => format!("with {}", step.from.name()),
+            true if step.from == Array::Registers => "with lane".to_owned(),
+            true => "with cell".to_owned(),
+            false if step.from == Array::Registers => "reads lane".to_owned(),
             false => format!("reads {}", step.from.name()),
         };
         let mut lines = Vec::new();
@@ -286,6 +368,9 @@ impl Grid<'_> {
         self.row(out, &step.after, &lines, banks)?;
         if !step.beyond.is_empty() {
             writeln!(out, "({})", step.beyond_note())?;
+        }
+        if let Some(note) = step.unread_note() {
+            writeln!(out, "({note})")?;
         }
         match step.bank_note().filter(|_| banks) {
             Some(note) => writeln!(out, "{:LABEL$}{note}", "banks"),
@@ -351,6 +436,12 @@ fn plural(count: u64, noun: &str) -> String {
         (_, "launch") => format!("{count} launches"),
         _ => format!("{count} {noun}s"),
     }
+}
+
+/// Such as `threads 0-3, 8`.
+fn named_threads(threads: &[u32]) -> String {
+    let numbers: Vec<u64> = threads.iter().map(|&thread| thread.into()).collect();
+    format!("{} {}", if threads.len() == 1 { "thread" } else { "threads" }, ranges(&numbers))
 }
 
 /// Ascending numbers as a list of ranges, such as `0-3, 8`.

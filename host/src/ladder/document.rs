@@ -234,6 +234,8 @@ impl Climb {
         if history {
             columns.push(Column::new("liu_ms", "Liu").in_unit("ms"));
             columns.push(Column::new("liu_gb_per_s", "Liu").in_unit("GB/s"));
+            columns.push(Column::new("liu_step", "Liu step").in_unit("x"));
+            columns.push(Column::new("liu_cumulative", "Liu cumulative").in_unit("x"));
             columns.push(Column::new("gtx280_gb_per_s", "GTX 280").in_unit("GB/s"));
             columns.push(Column::new("gtx280_melem_per_s", "GTX 280").in_unit("MElem/s"));
             columns.push(Column::new("udacity_ms", "Udacity").in_unit("ms"));
@@ -444,12 +446,15 @@ fn ideal_row(columns: &[Column], figures: Figures, ideal: &Counted) -> Vec<Cell>
     columns.iter().map(|column| cell(column).unwrap_or_default()).collect()
 }
 
-fn history_cells(history: Option<&History>) -> [Cell; 5] {
+fn history_cells(history: Option<&History>) -> [Cell; 7] {
     let liu = history.and_then(|history| history.liu);
     let gtx280 = history.and_then(|history| history.gtx280);
+    let speedups = history.and_then(History::liu_speedups);
     [
         number(liu.map(|(ms, _)| ms), 3),
         number(liu.map(|(_, gb_per_s)| gb_per_s), 3),
+        number(speedups.map(|(step, _)| step), 2),
+        number(speedups.map(|(_, cumulative)| cumulative), 2),
         number(gtx280.map(|(gb_per_s, _)| gb_per_s), 2),
         number(gtx280.map(|(_, elements)| elements), 2),
         number(history.and_then(|history| history.udacity_ms), 2),

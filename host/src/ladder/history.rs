@@ -33,7 +33,20 @@ pub const HISTORY: [History; 8] = [
     row(Variant::MultipleElements, None, (77.21, 19.3)),
 ];
 
+/// Liu's step speedups and cumulative speedups, as the lecture prints them.
+const LIU_SPEEDUPS: [(Variant, f64, f64); 3] = [
+    (Variant::InterleavedContiguous, 2.33, 2.33),
+    (Variant::Sequential, 2.01, 4.68),
+    (Variant::FirstAdd, 1.78, 8.34),
+];
+
 impl History {
+    /// Liu's speedup over the kernel before, and over the first one.
+    pub fn liu_speedups(&self) -> Option<(f64, f64)> {
+        let row = LIU_SPEEDUPS.iter().find(|(variant, ..)| *variant == self.variant)?;
+        Some((row.1, row.2))
+    }
+
     /// The figures for a rung, if a lecture measured it.
     pub fn of(variant: Variant) -> Option<&'static Self> {
         HISTORY.iter().find(|history| history.variant == variant)
@@ -58,6 +71,15 @@ mod tests {
             if let Some((ms, gb_per_s)) = liu {
                 let bytes = f64::from(1 << 22) * 4.0;
                 assert!((bytes / ms / 1e6 - gb_per_s).abs() < 0.01, "{variant}");
+            }
+            let before = HISTORY.iter().take_while(|row| row.variant != variant);
+            let before: Vec<f64> = before.filter_map(|row| Some(row.liu?.0)).collect();
+            if let (Some((step, cumulative)), Some((ms, _))) =
+                (History::of(variant).and_then(History::liu_speedups), liu)
+            {
+                // The lecture multiplies its rounded steps.
+                assert!((before[before.len() - 1] / ms - step).abs() < 0.01, "{variant}");
+                assert!((before[0] / ms - cumulative).abs() < 0.01, "{variant}");
             }
             if let Some((gb_per_s, elements)) = gtx280 {
                 assert!((gb_per_s / 4.0 - elements).abs() < 0.01, "{variant}");

@@ -42,7 +42,7 @@ pub use climb::{Climb, Event, climb};
 pub use counted::Counted;
 pub use history::{HISTORY, History};
 pub use peers::{Peer, peers};
-pub use quiz::{Quiz, Side, UDACITY_BLOCK, quiz};
+pub use quiz::{Quiz, Side, UDACITY_BLOCK, question, quiz};
 pub use rung::{Measured, Refusal, Rung};
 pub use sweep::sweep_document;
 pub use work::{Contender, Work};

@@ -104,7 +104,26 @@ pub fn quiz(
     Ok(Quiz { global: count(global)?, shared: count(shared)? })
 }
 
+/// The question, for people.
+pub fn question(n: u64, element: ElementType) -> String {
+    format!(
+        "{n} {element} elements are reduced by blocks of {UDACITY_BLOCK} threads. Variant global keeps all values between its steps in \
+         global memory, and variant 3 keeps them in shared memory. The global version uses how many times as much memory bandwidth as \
+         the shared version, rounded to the nearest integer?"
+    )
+}
+
 impl Quiz {
+    /// A sentence that says whether an answer is right.
+    pub fn judge(&self, answer: u64) -> String {
+        let right = self.answer();
+        if answer == right {
+            format!("{answer} is right.")
+        } else {
+            format!("{answer} is not right: the answer is {right}, as the tables show.")
+        }
+    }
+
     /// The bytes that the threads of the global version read and write, over those of the shared
     /// version, as a fraction in lowest terms.
     pub fn ratio_of_bytes(&self) -> (u64, u64) {

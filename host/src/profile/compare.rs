@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
+    cost::CURRENCY,
     figures::{Figure, empty_grid, figures},
     polls::holds_polls,
     profiled::{Profiled, describe_gpu},
-    waste,
 };
 use crate::output::Width;
 
@@ -73,9 +73,10 @@ impl<'a> Comparison<'a> {
         writeln!(out, "\n{}\n", grid.within(width.columns()))?;
         for profiled in self.0 {
             let (variant, verdict) = (profiled.plan.problem.variant, profiled.verdict());
-            width.write(&format!("Variant {variant}: {verdict}"), out)?;
+            let next = profiled.next_sentence();
+            width.write(&format!("Variant {variant}: {verdict} {next}"), out)?;
         }
-        width.write(&format!("({})", waste::CURRENCY), out)
+        width.write(&format!("({CURRENCY})"), out)
     }
 
     /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without

@@ -2,11 +2,11 @@
 
 use super::{
     compare::{Comparison, levels},
+    cost::CURRENCY,
     figures::{Figure, figures},
     lines::lines,
     listing::sectors_per_request,
     profiled::{Profiled, describe_gpu},
-    waste,
 };
 use crate::output::{Axis, Cell, Chart, Column, Document, Kind, Series, Table};
 
@@ -73,7 +73,7 @@ impl Profiled {
                 figure.ideal.map_or(Cell::Missing, |ideal| cell(figure, ideal)),
             ]);
         }
-        table.notes = vec![self.verdict(), waste::CURRENCY.to_owned()];
+        table.notes = vec![self.verdict(), self.next_sentence(), CURRENCY.to_owned()];
 
         let columns = vec![
             Column::new("file", "file"),
@@ -142,9 +142,13 @@ impl Comparison<'_> {
         }
         for profiled in profiles {
             let variant = profiled.plan.problem.variant;
-            table.notes.push(format!("Variant {variant}: {}", profiled.verdict()));
+            table.notes.push(format!(
+                "Variant {variant}: {} {}",
+                profiled.verdict(),
+                profiled.next_sentence()
+            ));
         }
-        table.notes.push(waste::CURRENCY.to_owned());
+        table.notes.push(CURRENCY.to_owned());
         Document {
             title: "Rungs side by side".into(),
             environment: environment(&profiles[0]),

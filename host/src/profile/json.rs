@@ -7,6 +7,7 @@ use super::{
     figures::{Level, figures},
     lines::lines,
     listing::sectors_per_request,
+    next::Burden,
     profiled::{Launch, Profiled},
 };
 
@@ -18,7 +19,8 @@ impl Profiled {
     /// counts these too, `"PTX"` if they describe the PTX, or `"simulator"` if the simulator's own
     /// order of blocks decides them. `ideal` holds the ideal of each
     /// figure that has one, and `derived` holds the figures that are computed from counters; see
-    /// [`figures`]. `lines` is empty if the PTX names none.
+    /// [`figures`]. `next` says what the next rung takes away. `lines` is empty if the PTX names
+    /// none.
     pub fn to_json(&self, with_lines: bool) -> Json {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
@@ -46,6 +48,7 @@ impl Profiled {
             "ideal": ideals.collect::<Map<_, _>>(),
             "occupancy": self.occupancy_json(),
             "waste": self.waste_json(),
+            "next": self.next_json(),
             "launches": self.launches.iter().map(|of| launch(of, self.polls())).collect::<Vec<_>>(),
         });
         if with_lines {
@@ -82,6 +85,15 @@ impl Profiled {
             "cost_in_issue_slots": wastes.cost,
             "kinds": kinds,
             "integer_divisions": wastes.divisions,
+        })
+    }
+
+    fn next_json(&self) -> Json {
+        let burden = Burden::of(self.plan.problem.variant);
+        json!({
+            "sentence": self.next_sentence(),
+            "takes_away": burden.map(Burden::name),
+            "amount": burden.map(|burden| burden.amount(self)),
         })
     }
 

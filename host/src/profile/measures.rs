@@ -28,3 +28,9 @@ pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> 
 pub(super) fn is_predicated(text: &str) -> bool {
     text.starts_with('@')
 }
+
+/// The opcode of a PTX instruction with its modifiers, such as `setp.lt.u32`.
+pub(super) fn opcode(text: &str) -> &str {
+    let opcode = text.split_whitespace().find(|word| !word.starts_with('@'));
+    opcode.unwrap_or_default().trim_end_matches(';')
+}

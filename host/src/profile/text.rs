@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use simt::occupancy::Occupancy;
 
 use super::{
+    cost::CURRENCY,
     figures::{self, figures},
     listing,
     profiled::{Profiled, describe_gpu},
-    waste,
 };
 use crate::{output::Width, ptx::PtxLibrary, report::describe_launches};
 
@@ -47,7 +47,8 @@ impl Profiled {
         listing::write(self, library, width, out)?;
         writeln!(out)?;
         width.write(&self.verdict(), out)?;
-        width.write(&format!("({})", waste::CURRENCY), out)
+        width.write(&self.next_sentence(), out)?;
+        width.write(&format!("({CURRENCY})"), out)
     }
 
     /// A line such as `8 blocks and 64 warps on each multiprocessor, 100 %, limited by warps`.

@@ -4,34 +4,22 @@ use std::fmt;
 
 use simt::{Counters, InstructionCounters};
 
-use super::measures::{ideal_sectors, instructions_per_32_elements, is_predicated, sectors};
+use super::{
+    cost::{REMAINDER, SECTOR, WAVEFRONT, cost, wavefronts},
+    measures::{ideal_sectors, instructions_per_32_elements, is_predicated, opcode, sectors},
+};
 use crate::{launch::Plan, output::grouped};
-
-/// The issue slots of a wavefront of shared memory. In a cycle, a multiprocessor issues four warp
-/// instructions, one from each of its schedulers, and serves one wavefront.
-const WAVEFRONT: u64 = 4;
-/// The issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a
-/// cycle, so 32 bytes take two cycles. (On an H100, 3.35 TB/s over 132 multiprocessors at 1.7 GHz
-/// are 15 bytes a cycle.)
-const SECTOR: u64 = 8;
-/// An explanation of the currency, for people.
-pub const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of \
-     global memory; instructions and branches are counted at PTX level.";
 
 /// A waste is worth a name if it is at least this share of the cost.
 const NOTABLE: f64 = 0.05;
-
-/// The cost of a reduction that wastes nothing, in the currency of [`Wastes`]: the sectors of its
-/// input and of one result, and a load and an operation for each 32 elements.
-pub fn ideal_cost(plan: &Plan) -> u64 {
-    2 * plan.problem.n.div_ceil(32) + SECTOR * ideal_sectors(plan)
-}
 
 /// A kind of waste.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WasteKind {
     /// Some lanes sit out while other lanes of their warp work.
     Divergence,
+    /// Integer remainders, which take a sequence of machine instructions each.
+    Remainders,
     /// Accesses to shared memory ask a bank for several words.
     BankConflicts,
     /// Warps come to barriers again and again and have nothing to do in between.
@@ -45,6 +33,7 @@ impl WasteKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Divergence => "divergence",
+            Self::Remainders => "remainders",
             Self::BankConflicts => "bank_conflicts",
             Self::IdleThreads => "idle_threads",
             Self::GlobalTraffic => "global_traffic",
@@ -56,6 +45,7 @@ impl fmt::Display for WasteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Divergence => "divergence",
+            Self::Remainders => "integer remainders",
             Self::BankConflicts => "bank conflicts",
             Self::IdleThreads => "idle threads",
             Self::GlobalTraffic => "global traffic",
@@ -74,14 +64,14 @@ pub struct Waste {
     pub share: f64,
 }
 
-/// The cost and the waste of a reduction, in issue slots: 1 for a warp instruction, 4 for a
-/// wavefront of shared memory, and 8 for a sector of global memory. The instructions are those of
-/// the PTX.
+/// The cost and the waste of a reduction, in issue slots. [`CURRENCY`](super::CURRENCY) says what
+/// counts how much. The instructions are those of the PTX.
 ///
 /// - Divergence: the lanes that sat out while others of their warp ran an instruction, counted as
 ///   whole warp instructions. A lane without a thread, in a block that does not fill its warps,
 ///   counts too. Instructions with a predicate are left out, because a predicate may switch off all
 ///   lanes.
+/// - Remainders: the machine instructions of integer remainders and divisions beyond the first one.
 /// - Bank conflicts: the wavefronts beyond those that would be needed without conflicts.
 /// - Idle threads: how often, at least, a warp came to a barrier without a store since its last one
 ///   (the arrivals less the stores), times the instructions that every thread runs on its way to
@@ -94,8 +84,6 @@ pub struct Wastes {
     /// The kinds of waste, the most expensive first.
     pub wastes: Vec<Waste>,
     /// The integer remainders and divisions whose divisor is not a constant, in warp instructions.
-    /// Each is one instruction in PTX and about twenty in the machine, which `cost` does not
-    /// consider.
     pub divisions: u64,
     counters: Counters,
     turns: Turns,
@@ -158,15 +146,18 @@ impl Wastes {
         counters: &Counters,
         instructions: &[InstructionCounters],
     ) -> Self {
-        let shared = &counters.shared;
-        let wavefronts =
-            shared.load.wavefronts + shared.store.wavefronts + shared.atomic.wavefronts;
-        let cost = counters.warp_instructions + WAVEFRONT * wavefronts + SECTOR * sectors(counters);
+        let divisions = instructions
+            .iter()
+            .filter(|instruction| divides(&instruction.text))
+            .map(|instruction| instruction.counters.warp_instructions)
+            .sum();
+        let cost = cost(counters, divisions);
         let turns = Turns::new(counters, instructions);
         let ideal_sectors = ideal_sectors(plan);
         let waste = |kind, slots| Waste { kind, slots, share: slots as f64 / cost.max(1) as f64 };
         let mut wastes = vec![
             waste(WasteKind::Divergence, idle_lanes(instructions) / 32),
+            waste(WasteKind::Remainders, REMAINDER * divisions),
             waste(WasteKind::BankConflicts, WAVEFRONT * counters.bank_conflicts()),
             waste(WasteKind::IdleThreads, turns.idle * turns.instructions),
             waste(
@@ -175,11 +166,6 @@ impl Wastes {
             ),
         ];
         wastes.sort_by_key(|waste| std::cmp::Reverse(waste.slots));
-        let divisions = instructions
-            .iter()
-            .filter(|instruction| divides(&instruction.text))
-            .map(|instruction| instruction.counters.warp_instructions)
-            .sum();
         Self {
             cost,
             wastes,
@@ -195,29 +181,30 @@ impl Wastes {
     pub fn sentence(&self) -> String {
         let Self { counters, turns, .. } = self;
         let Waste { kind, slots, share } = self.wastes[0];
-        let (percent, slots) = (100.0 * share, grouped(slots));
+        let percent = 100.0 * share;
         let figures = match kind {
             _ if share < NOTABLE => {
                 return format!(
-                    "It wastes little: the greatest waste, {kind}, is {percent:.1} % of the cost; it runs {:.1} warp \
-                     instructions for each 32 elements, of which a load and an operation alone are 2{}.",
+                    "It wastes little: no kind of waste reaches {:.0} % of the cost, and the greatest, {kind}, is {percent:.1} %; it runs \
+                     {:.1} warp instructions for each 32 elements.",
+                    100.0 * NOTABLE,
                     self.instructions_per_32_elements,
-                    self.describe_divisions()
                 );
             }
             WasteKind::Divergence => format!(
-                "{} of {} branches split their warp, and the lanes that were idle meanwhile add up to {slots} warp instructions",
+                "{} of {} branches split their warp, and the lanes that were idle meanwhile add up to {} warp instructions",
                 grouped(counters.divergent_branches),
-                grouped(counters.branches)
+                grouped(counters.branches),
+                grouped(slots)
+            ),
+            WasteKind::Remainders => format!(
+                "each of its {} remainders is one PTX instruction, but takes the machine about {REMAINDER} instructions more",
+                grouped(self.divisions)
             ),
             WasteKind::BankConflicts => format!(
                 "{} of {} wavefronts of shared memory are needed only because of bank conflicts",
                 grouped(counters.bank_conflicts()),
-                grouped(
-                    counters.shared.load.wavefronts
-                        + counters.shared.store.wavefronts
-                        + counters.shared.atomic.wavefronts
-                )
+                grouped(wavefronts(counters))
             ),
             WasteKind::IdleThreads => format!(
                 "warps came to a barrier {} times, and at least {} times the warp had stored nothing since its last barrier",
@@ -237,20 +224,12 @@ impl Wastes {
             .map_or_else(String::new, |next| {
                 format!(", and the next waste is {} ({:.0} %)", next.kind, 100.0 * next.share)
             });
-        format!(
-            "It wastes most on {kind}: {figures}; this is {percent:.0} % of the cost{next}{}.",
-            self.describe_divisions()
-        )
+        format!("It wastes most on {kind}: {figures}; this is {percent:.0} % of the cost{next}.")
     }
 
-    fn describe_divisions(&self) -> String {
-        if self.divisions == 0 {
-            return String::new();
-        }
-        let count = grouped(self.divisions);
-        format!(
-            "; besides, each of its {count} integer remainders is one PTX instruction but about 20 machine instructions"
-        )
+    /// How often, at least, a warp came to a barrier and had stored nothing since its last one.
+    pub(super) fn idle_turns(&self) -> u64 {
+        self.turns.idle
     }
 }
 
@@ -267,10 +246,8 @@ fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
 /// Whether a PTX instruction is an integer division or remainder whose divisor is not a constant.
 /// Divisions by constants become products.
 fn divides(text: &str) -> bool {
-    let mut words = text.split_whitespace().skip_while(|word| word.starts_with('@'));
-    let opcode = words.next().unwrap_or_default();
-    let integer = ["rem.", "div.u", "div.s"].iter().any(|prefix| opcode.starts_with(prefix));
-    integer && words.last().is_some_and(|divisor| divisor.starts_with('%'))
+    let integer = ["rem.", "div.u", "div.s"].iter().any(|prefix| opcode(text).starts_with(prefix));
+    integer && text.split_whitespace().last().is_some_and(|divisor| divisor.starts_with('%'))
 }
 
 #[cfg(test)]

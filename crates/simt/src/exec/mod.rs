@@ -24,7 +24,7 @@ mod atomic;
 mod block;
 mod cluster;
 mod cluster_state;
-mod collective;
+pub(crate) mod collective;
 mod fill;
 mod grid;
 mod job;

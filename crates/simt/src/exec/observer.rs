@@ -5,7 +5,7 @@ use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
-use crate::registers::LANES;
+use crate::registers::{LANES, Registers};
 
 /// An instruction of a warp, in the block that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,19 @@ pub(crate) trait Observer {
     /// The block of `env` runs from now on.
     #[inline(always)]
     fn resume(&mut self, _env: &Env<'_>) {}
+
+    /// A collective is about to run in `lanes`, which have all arrived; `members` holds the member
+    /// mask of each lane.
+    #[inline(always)]
+    fn exchange(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lanes: u32,
+        _members: &[u32; LANES],
+        _registers: &Registers,
+    ) {
+    }
 
     /// An instruction runs in the lanes of `active`; there may be none.
     #[inline(always)]

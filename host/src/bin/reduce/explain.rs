@@ -11,7 +11,7 @@ use clap::Args;
 use warpfold_lab::{
     cli::{Failure, PtxArgs, failed, number, refused, written},
     element::ElementType,
-    explain::{self, ExplainError, LECTURE_VALUES, MAX_VALUES, explain as follow, parse_values},
+    explain::{self, ExplainError, default_values, explain as follow, max_values, parse_values},
     variant::Variant,
 };
 
@@ -20,20 +20,14 @@ use crate::options::OpArgs;
 /// The arguments of `reduce explain`.
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// The rung: 0 to 7, global, or one of their names that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: Variant,
 
-    /// The values to reduce, at most 64, with spaces or commas between them
-    /// [default: the lecture's sixteen]
-    #[arg(
-        long,
-        value_name = "VALUES",
-        default_value = LECTURE_VALUES,
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    values: String,
+    /// The values to reduce, at most 256, with spaces or commas between them
+    /// [default: the lecture's sixteen, or several times these where the rung needs more]
+    #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
+    values: Option<String>,
 
     /// Number of threads in a block, a power of two
     /// [default: the fewest with which one block can take all values]
@@ -71,19 +65,20 @@ pub(crate) struct ExplainArgs {
 /// Runs `reduce explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let &ExplainArgs { variant, element, block, op: OpArgs { op }, .. } = args;
-    let values = parse_values(&args.values, element).map_err(refused)?;
-    if values.len() > MAX_VALUES {
+    let text = args.values.clone().unwrap_or_else(|| default_values(variant, element, args.banks));
+    let values = parse_values(&text, element).map_err(refused)?;
+    let most = max_values(variant);
+    if values.len() > most {
         return Err(refused(anyhow!(
-            "{} values: a picture can show at most {MAX_VALUES}",
+            "{} values: a picture of variant {variant} can show at most {most}",
             values.len()
         )));
     }
 
     let blame = |error: ExplainError| match error {
-        ExplainError::Plan(_)
-        | ExplainError::Nothing
-        | ExplainError::Value { .. }
-        | ExplainError::InRegisters(_) => refused(error),
+        ExplainError::Plan(_) | ExplainError::Nothing | ExplainError::Value { .. } => {
+            refused(error)
+        }
         error => args.ptx.no_ptx(error),
     };
     let library = args.ptx.open()?;

@@ -1,13 +1,15 @@
 //! `reduce ladder`: all rungs in one table. `reduce quiz`: Udacity's question about bandwidth.
 
+use std::io::{self, IsTerminal as _, Write as _};
+
 use anyhow::anyhow;
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, OutputArgs, Progress, failed, number, refused},
+    cli::{Failure, OutputArgs, Progress, failed, number, refused, written},
     device::DeviceKind,
     element::ElementType,
     experiment::RunError,
-    ladder::{Bench, Event, LadderError, climb, quiz},
+    ladder::{Bench, Event, LadderError, climb, question, quiz},
     launch::Request,
     output::Format,
     ptx::PtxLibrary,
@@ -125,13 +127,62 @@ pub(crate) struct QuizArgs {
     #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
     element: ElementType,
 
+    /// Your answer, a whole number; on a terminal, you are asked for it
+    #[arg(
+        long,
+        value_name = "ANSWER",
+        allow_hyphen_values = true,
+        value_parser = number("--answer", "10")
+    )]
+    answer: Option<u64>,
+
+    /// Show the right answer and how it follows, without an answer of yours
+    #[arg(long, conflicts_with = "answer")]
+    reveal: bool,
+
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Runs `reduce quiz`.
+/// The answer of the person at the terminal, or of `--answer`. `None` if there is neither: then the
+/// question alone is asked.
+fn asked(args: &QuizArgs) -> Result<Option<u64>, Failure> {
+    if args.answer.is_some() {
+        return Ok(args.answer);
+    }
+    let mut out = io::stdout().lock();
+    written(writeln!(out, "{}\n", question(args.n, args.element)))?;
+    if !(io::stdin().is_terminal() && out.is_terminal()) {
+        written(writeln!(
+            out,
+            "Give your answer with --answer, such as --answer 10, or ask for the right one with --reveal."
+        ))?;
+        return Ok(None);
+    }
+    loop {
+        written(write!(out, "Your answer: ").and_then(|()| out.flush()))?;
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).map_err(failed)?;
+        match line.trim().parse() {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(_) if read == 0 => return Ok(None),
+            Err(_) => written(writeln!(out, "The answer is a whole number, such as 10."))?,
+        }
+    }
+}
+
+/// Runs `reduce quiz`. Only a table asks first: a program that asks for another format wants the
+/// numbers.
 pub(crate) fn quiz_command(args: QuizArgs) -> Result<(), Failure> {
-    let QuizArgs { n, element, output } = args;
+    if args.n == 0 {
+        return Err(refused(LadderError::Nothing));
+    }
+    let asks = args.output.format() == Format::Table && !args.reveal;
+    let answer = if asks { asked(&args)? } else { args.answer };
+    if asks && answer.is_none() {
+        return Ok(());
+    }
+    let QuizArgs { n, element, output, .. } = args;
     let library = PtxLibrary::embedded().map_err(failed)?;
     let device = counter()?;
     let progress = Progress::new();
@@ -144,5 +195,8 @@ pub(crate) fn quiz_command(args: QuizArgs) -> Result<(), Failure> {
         LadderError::Run(_) => failed(error),
     })?;
     drop(progress);
+    if let Some(answer) = answer.filter(|_| output.format() == Format::Table) {
+        written(writeln!(io::stdout().lock(), "{}\n", quiz.judge(answer)))?;
+    }
     output.write(quiz.document())
 }

@@ -2,30 +2,29 @@
 
 use warpfold_lab::{
     element::ElementType,
-    explain::{LECTURE_VALUES, Request, explain, parse_values},
+    explain::{Request, default_values, explain, parse_values},
     op::Op,
     output::Picture,
     ptx::PtxLibrary,
     variant::Variant,
 };
 
-/// Pictures of how each rung reduces the lecture's sixteen values, with the banks of shared memory.
-/// In an unsigned type, the values lose their signs. A rung that cannot be drawn, or cannot be
-/// drawn for this operation and type, has no picture.
+/// Pictures of how each rung reduces the lecture's values, with the banks of shared memory. In an
+/// unsigned type, the values lose their signs. A rung that cannot be drawn for this operation and
+/// type has no picture.
 pub(crate) fn of_rungs(
     library: &PtxLibrary,
     variants: impl Iterator<Item = Variant>,
     op: Op,
     element: ElementType,
 ) -> Vec<Picture> {
-    let text = match element {
-        ElementType::U32 | ElementType::U64 => LECTURE_VALUES.replace('-', ""),
-        _ => LECTURE_VALUES.to_owned(),
-    };
-    let Ok(values) = parse_values(&text, element) else {
-        return Vec::new();
-    };
     let picture = |variant: Variant| {
+        let text = default_values(variant, element, false);
+        let text = match element {
+            ElementType::U32 | ElementType::U64 => text.replace('-', ""),
+            _ => text,
+        };
+        let values = parse_values(&text, element).ok()?;
         let explained = explain(library, &Request { variant, op, block: None }, &values).ok()?;
         Some(explained.to_picture(&format!("variant-{variant}"), true))
     };

@@ -357,6 +357,7 @@ impl Warp {
                                 self.push(pc, mask & !complete, State::Converge);
                                 mask = complete;
                             }
+                            observer.exchange(env, at, mask, &members, &self.registers);
                             let strays = collective::execute(
                                 collective,
                                 &mut self.registers,

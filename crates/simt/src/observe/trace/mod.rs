@@ -1,5 +1,8 @@
 //! Traces: the accesses of a small launch to memory, phase by phase, and the contents of memory
-//! after each phase.
+//! after each phase; the values that go from lane to lane; and fences, clusters' barriers and
+//! asynchronous copies.
+
+mod events;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,6 +10,7 @@ use std::ops::Range;
 use crate::dim::Dim3;
 use crate::exec::access::Request;
 use crate::exec::config::LaunchConfig;
+use crate::exec::copies::Copy as AsyncCopy;
 use crate::exec::env::Env;
 use crate::exec::launch::{Arg, LaunchError, run};
 use crate::exec::memory::{self, Memory};
@@ -16,7 +20,10 @@ use crate::ir;
 use crate::module::Kernel;
 use crate::observe::hardware::Service;
 use crate::ptx::ast::Frame;
-use crate::registers::LANES;
+use crate::ptx::ast::{FenceSem, Scope};
+use crate::registers::{LANES, Registers};
+
+pub use events::{CopiedBytes, EventKind, ExchangeKind, LaneExchange, TracedEvent, TracedExchange};
 
 /// The ranges that [`trace()`] records, and the limits of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +31,8 @@ pub struct TraceOptions {
     /// Ranges of device addresses whose bytes are recorded after each phase. Each range lies inside
     /// one allocation.
     pub ranges: Vec<Range<u64>>,
-    /// The greatest number of accesses that are recorded. An access of a whole warp counts as one.
+    /// The greatest number of accesses, exchanges and events that are recorded. One of a whole warp
+    /// counts as one.
     pub max_accesses: usize,
     /// The greatest number of bytes of memory that are recorded, all phases together.
     pub max_snapshot_bytes: usize,
@@ -85,6 +93,11 @@ pub struct Phase {
     pub end: PhaseEnd,
     /// The accesses, in the order in which they happened.
     pub accesses: Vec<TracedAccess>,
+    /// The exchanges of registers between lanes, in the order in which they happened.
+    pub exchanges: Vec<TracedExchange>,
+    /// Fences, barriers of the cluster and asynchronous copies, in the order in which they
+    /// happened.
+    pub events: Vec<TracedEvent>,
     /// The block's shared memory at the end of the phase.
     pub shared: Vec<u8>,
     /// The bytes of the [`TraceOptions::ranges`] at the end of the phase. Other blocks may have
@@ -116,6 +129,8 @@ pub enum PhaseEnd {
 /// An access of a warp to one space. Kernel parameters are not traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedAccess {
+    /// The position among everything that the trace recorded, in the order of time.
+    pub time: u64,
     /// The warp's number in the block.
     pub warp: u32,
     /// The index of the instruction in [`Trace::instructions`].
@@ -156,8 +171,9 @@ pub struct LaneAccess {
 /// synchronisation to the next, and the contents of memory after each synchronisation. Traces are
 /// meant for small launches: see the limits in [`TraceOptions`].
 ///
-/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are not traced
-/// as accesses, but their bytes are in the recorded memory. Barriers of clusters end no phase.
+/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are traced as
+/// events and not as accesses; their bytes are in the recorded memory. Barriers of clusters are
+/// events too, and end no phase.
 ///
 /// # Errors
 /// The errors of [`launch`](crate::launch()) except faults, and [`LaunchError::TraceRange`].
@@ -217,7 +233,7 @@ pub fn trace(
     let tracer = || Tracer {
         options,
         blocks: BTreeMap::new(),
-        accesses: 0,
+        recorded: 0,
         snapshot_bytes: 0,
         truncated: false,
     };
@@ -231,7 +247,8 @@ struct Tracer<'a> {
     options: &'a TraceOptions,
     /// The blocks, by linear index.
     blocks: BTreeMap<u64, Open>,
-    accesses: usize,
+    /// How many accesses, exchanges and events were recorded.
+    recorded: usize,
     snapshot_bytes: usize,
     truncated: bool,
 }
@@ -243,6 +260,8 @@ struct Open {
     /// The accesses since the last synchronisation. Until the trace ends,
     /// [`TracedAccess::instruction`] is a program counter.
     accesses: Vec<TracedAccess>,
+    exchanges: Vec<TracedExchange>,
+    events: Vec<TracedEvent>,
     ended: bool,
     /// The shared memory as the accesses left it. It is kept for the case that the block is
     /// stopped.
@@ -264,9 +283,27 @@ impl Tracer<'_> {
         block.phases.push(Phase {
             end,
             accesses: std::mem::take(&mut block.accesses),
+            exchanges: std::mem::take(&mut block.exchanges),
+            events: std::mem::take(&mut block.events),
             shared: env.shared.clone(),
             ranges: ranges.collect(),
         });
+    }
+
+    /// Counts something that is recorded, and returns its time. `None` if a limit is reached.
+    fn tick(&mut self) -> Option<u64> {
+        if self.truncated || self.recorded == self.options.max_accesses {
+            self.truncated = true;
+            return None;
+        }
+        self.recorded += 1;
+        Some(self.recorded as u64)
+    }
+
+    fn event(&mut self, ticket: u64, kind: EventKind) {
+        if let Some(time) = self.tick() {
+            self.blocks.entry(ticket).or_default().events.push(TracedEvent { time, kind });
+        }
     }
 
     fn finish(
@@ -291,6 +328,8 @@ impl Tracer<'_> {
                 open.phases.push(Phase {
                     end: PhaseEnd::Stopped,
                     accesses: open.accesses,
+                    exchanges: open.exchanges,
+                    events: open.events,
                     shared: open.shared,
                     ranges: self.options.ranges.iter().map(range).collect(),
                 });
@@ -336,14 +375,10 @@ impl Observer for Tracer<'_> {
     }
 
     fn access(&mut self, env: &Env<'_>, at: At, request: &Request) {
-        if request.space == ir::Space::Param || self.truncated {
+        if request.space == ir::Space::Param {
             return;
         }
-        if self.accesses == self.options.max_accesses {
-            self.truncated = true;
-            return;
-        }
-        self.accesses += 1;
+        let Some(time) = self.tick() else { return };
         let space = Space::from(request.space);
         let lane = |lane: usize| LaneAccess {
             thread: at.warp * LANES as u32 + lane as u32,
@@ -357,6 +392,7 @@ impl Observer for Tracer<'_> {
         };
         let block = self.blocks.entry(env.ticket).or_default();
         block.accesses.push(TracedAccess {
+            time,
             warp: at.warp,
             instruction: at.pc as usize,
             access: request.access,
@@ -376,6 +412,41 @@ impl Observer for Tracer<'_> {
             for lane in lanes {
                 shared[lane.address as usize..][..lane.value.len()].copy_from_slice(&lane.value);
             }
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        lanes: u32,
+        members: &[u32; LANES],
+        registers: &Registers,
+    ) {
+        let found = events::exchange(env.program, at.pc, at.warp, lanes, members, registers);
+        if let Some((exchange, time)) = found.and_then(|found| Some((found, self.tick()?))) {
+            let block = self.blocks.entry(env.ticket).or_default();
+            block.exchanges.push(TracedExchange { time, ..exchange });
+        }
+    }
+
+    fn fence(&mut self, env: &Env<'_>, at: At, _lanes: u32, _sem: FenceSem, _scope: Scope) {
+        self.event(env.ticket, EventKind::Fence { warp: at.warp });
+    }
+
+    fn cluster_barrier(&mut self, env: &Env<'_>) {
+        self.event(env.ticket, EventKind::ClusterBarrier);
+    }
+
+    fn copy_begin(&mut self, env: &Env<'_>, _at: At, copy: &AsyncCopy) {
+        if let Some(copied) = events::copied(copy) {
+            self.event(env.ticket_of(copy.rank), EventKind::CopyBegin(copied));
+        }
+    }
+
+    fn copy_end(&mut self, env: &Env<'_>, copy: &AsyncCopy) {
+        if let Some(copied) = events::copied(copy) {
+            self.event(env.ticket_of(copy.rank), EventKind::CopyEnd(copied));
         }
     }
 
