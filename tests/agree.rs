@@ -126,10 +126,11 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn the_tables_for_people_agree_with_each_other() {
     let work = "--n 70001";
-    let compare = run("reduce", &format!("compare 2 7 14 {work}"));
-    let header = &cells(&compare)[0];
     let mut checked = 0;
-    for label in ["2", "7", "14"] {
+    for label in ["7", "14"] {
+        // Two variants fit on a page, so that no name is broken.
+        let compare = run("reduce", &format!("compare 2 {label} {work}"));
+        let header = &cells(&compare)[0];
         let column =
             header.iter().position(|cell| *cell == format!("variant {label}")).expect("a column");
         let profile = run("reduce", &format!("profile --variant {label} {work}"));
@@ -256,7 +257,8 @@ fn the_conflicts_of_large_matrices_are_all_counted() {
 fn the_guides_table_of_an_h100_has_these_counters() {
     let page =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../guide/src/transposition.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    // Pages have narrow no-break spaces between digits.
+    let page = std::fs::read_to_string(page).unwrap().replace('\u{202f}', " ");
     let (_, shown) = page.split_once("<!-- times: lab.transpose.md").unwrap();
     let (shown, _) = shown.split_once("<!-- end of times -->").unwrap();
     let counted = run("transpose", "compare --rows 16384 --device sim");
@@ -288,7 +290,9 @@ fn polls_are_neither_hardware_nor_judged() {
     assert_eq!(level("global.load.sectors"), "simulator");
     assert_eq!(level("warp_instructions"), "simulator");
     assert_eq!(level("shared.store.wavefronts"), "hardware");
-    assert!(text.contains(sentence), "{text}");
+    // Lines of text are broken where they would be wider than a page.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(sentence), "{text}");
 
     let compare = json("reduce", "compare 7 12 10 --n 2^18");
     let ratios = compare["ratios"].as_object().unwrap();

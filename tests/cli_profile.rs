@@ -344,8 +344,9 @@ fn compare_puts_ratios_beside_figures() {
 fn compare_is_a_table() {
     let run = Sandbox::new().reduce_line("compare 1 2 --n 512 --registers 20");
     assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
-    insta::assert_snapshot!(run.stdout, @r"
-    sum of 512 i32 elements, seed 1, planned for h100, 132 multiprocessors; the figures are sums over all launches of a variant
+    insta::assert_snapshot!(run.stdout, @"
+    sum of 512 i32 elements, seed 1, planned for h100, 132 multiprocessors; the figures are sums over
+    all launches of a variant
 
     | counter                           | level     | variant 1 | variant 2 | ratio |
     |-----------------------------------|-----------|-----------|-----------|-------|
@@ -372,9 +373,17 @@ fn compare_is_a_table() {
     | active_lane_efficiency            | PTX level |    71.7 % |    94.1 % |  1.31 |
     | warp_instructions_per_32_elements | PTX level |     218.8 |     178.3 |  0.81 |
 
-    Variant 1: It wastes most on integer remainders: each of its 192 remainders is one PTX instruction, but takes the machine about 20 instructions more; this is 38 % of the cost, and the next waste is divergence (9 %). Rung 2 takes away the divergence and the remainders: 145 branches split their warp, and a remainder decides the way 192 times.
-    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts of shared memory are needed only because of bank conflicts; this is 22 % of the cost, and the next waste is idle threads (22 %). Rung 3 takes away the bank conflicts: 315 wavefronts of shared memory, which lanes on neighbouring words would not need.
-    (The cost is an estimate in issue slots: 1 for a warp instruction, 20 more for an integer remainder, 4 for a wavefront of shared memory, 14 for a sector of global memory; instructions and branches are counted at PTX level.)
+    Variant 1: It wastes most on integer remainders: each of its 192 remainders is one PTX instruction,
+    but takes the machine about 20 instructions more; this is 38 % of the cost, and the next waste is
+    divergence (9 %). Rung 2 takes away the divergence and the remainders: 145 branches split their
+    warp, and a remainder decides the way 192 times.
+    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts of shared memory are needed only
+    because of bank conflicts; this is 22 % of the cost, and the next waste is idle threads (22 %). Rung
+    3 takes away the bank conflicts: 315 wavefronts of shared memory, which lanes on neighbouring words
+    would not need.
+    (The cost is an estimate in issue slots: 1 for a warp instruction, 20 more for an integer remainder,
+    4 for a wavefront of shared memory, 14 for a sector of global memory; instructions and branches are
+    counted at PTX level.)
     ");
 }
 
@@ -382,7 +391,7 @@ fn compare_is_a_table() {
 fn profile_shows_the_source() {
     let run = Sandbox::new().reduce_line("profile --variant 2 --n 65536 --registers 20");
     assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
-    insta::assert_snapshot!(run.stdout, @r"
+    insta::assert_snapshot!(run.stdout, @"
     kernel     reduce2_sum_i32 (variant 2, interleaved-contiguous)
     input      65536 i32 elements, seed 1
     launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; the figures are sums over
@@ -464,9 +473,13 @@ fn profile_shows_the_source() {
       1.3 %                                   32                 a.wrapping_add(b)
                                               33             }
 
-    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts of shared memory are needed only because of bank conflicts; this is 21 % of the cost, and the next waste is idle threads (20 %).
-    Rung 3 takes away the bank conflicts: 26 985 wavefronts of shared memory, which lanes on neighbouring words would not need.
-    (The cost is an estimate in issue slots: 1 for a warp instruction, 20 more for an integer remainder, 4 for a wavefront of shared memory, 14 for a sector of global memory; instructions and branches are counted at PTX level.)
+    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts of shared memory are needed only
+    because of bank conflicts; this is 21 % of the cost, and the next waste is idle threads (20 %).
+    Rung 3 takes away the bank conflicts: 26 985 wavefronts of shared memory, which lanes on
+    neighbouring words would not need.
+    (The cost is an estimate in issue slots: 1 for a warp instruction, 20 more for an integer remainder,
+    4 for a wavefront of shared memory, 14 for a sector of global memory; instructions and branches are
+    counted at PTX level.)
     ");
 }
 
