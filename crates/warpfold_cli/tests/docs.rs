@@ -1,0 +1,89 @@
+//! The commands `warpfold` in the documentation run, and print what is shown.
+
+#[path = "../../../tests/support/console.rs"]
+mod console;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+#[test]
+fn its_commands_run_and_print_what_is_shown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let names = ["README.md", "crates/warpfold_cli/README.md", "guide/src"];
+    let pages = console::Page::read(&root, &names);
+    // The elements 1 2 3 4, as in the documentation.
+    let folder = tempfile::tempdir().unwrap();
+    let elements: Vec<u8> = [1i32, 2, 3, 4].into_iter().flat_map(i32::to_le_bytes).collect();
+    let path = folder.path().join("data.npy");
+    let dtype = warpfold_tools::arrays::Dtype::I32;
+    warpfold_tools::arrays::write_npy(&path, dtype, &[4], &elements).unwrap();
+
+    let mut count = 0;
+    for command in pages.iter().flat_map(console::commands) {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let args = match words.as_slice() {
+            ["cargo", "run", "--bin", "warpfold", "--", args @ ..] | ["warpfold", args @ ..] => {
+                args
+            }
+            _ => continue,
+        };
+        let (args, redirect) = match args {
+            [args @ .., ">", file] => (args, Some(file)),
+            args => (args, None),
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_warpfold"))
+            .args(args)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (mut stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(command.status),
+            "{}: $ {}\n{stdout}{stderr}",
+            command.place,
+            command.line
+        );
+        if let Some(file) = redirect {
+            fs::write(folder.path().join(file), &stdout).unwrap();
+            stdout.clear();
+        }
+        let wrong = command.differences(&stdout, &stderr);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        count += 1;
+    }
+    assert!(count > 5, "the documentation has such commands");
+}
+
+/// The README lists each operation, and nothing else as one.
+#[test]
+fn the_readme_lists_the_operations() {
+    let readme = include_str!("../README.md");
+    let (_, table) = readme.split_once("|---|---|\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let mut listed: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.split('|').nth(1))
+        .flat_map(|cell| cell.split(','))
+        .map(|name| name.trim().trim_matches('`'))
+        .collect();
+    let help = Command::new(env!("CARGO_BIN_EXE_warpfold")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let mut operations: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| !["devices", "doctor", "generate"].contains(name))
+        .collect();
+    listed.sort_unstable();
+    operations.sort_unstable();
+    assert_eq!(listed, operations);
+}
