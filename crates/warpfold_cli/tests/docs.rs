@@ -24,11 +24,10 @@ fn its_commands_run_and_print_what_is_shown() {
     let mut count = 0;
     for command in pages.iter().flat_map(console::commands) {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        let args = match words.as_slice() {
-            ["cargo", "run", "--bin", "warpfold", "--", args @ ..] | ["warpfold", args @ ..] => {
-                args
-            }
-            _ => continue,
+        let (["cargo", "run", "--bin", "warpfold", "--", args @ ..] | ["warpfold", args @ ..]) =
+            words.as_slice()
+        else {
+            continue;
         };
         let (args, redirect) = match args {
             [args @ .., ">", file] => (args, Some(file)),

@@ -35,8 +35,8 @@ fn run(args: &[String]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// Whether a number on stdout is the one that NumPy found. If it may differ, it may do so by as much
-/// as sums of some dozens of `f16` elements in `f32` do.
+/// Whether a number on stdout is the one that NumPy found. If it may differ, it may do so by as
+/// much as sums of some dozens of `f16` elements in `f32` do.
 fn agrees(found: &str, row: &Row, expected: &str) -> bool {
     let parse = |text: &str| text.parse::<f64>().expect("a number");
     if row.near {

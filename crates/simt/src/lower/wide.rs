@@ -1,5 +1,5 @@
-//! Lowering of instructions on 128 bits. A register of 128 bits is two neighbouring doubles, the low
-//! half first.
+//! Lowering of instructions on 128 bits. A register of 128 bits is two neighbouring doubles, the
+//! low half first.
 
 use super::frame::{Frame, index, pair};
 use super::lowering::{Lowering, Result};

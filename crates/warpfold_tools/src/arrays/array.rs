@@ -308,8 +308,8 @@ impl Contents {
         let map = if file.metadata()?.len() == 0 {
             None
         } else {
-            // SAFETY: the map is only read. If another program changes the file in the meantime, the
-            // elements are undefined, as they are for every reader of such a file.
+            // SAFETY: the map is only read. If another program changes the file in the meantime,
+            // the elements are undefined, as they are for every reader of such a file.
             Some(unsafe { Mmap::map(file)? })
         };
         Ok(Self::File { map, start: start as usize })

@@ -1,5 +1,5 @@
-//! Arrays read piece by piece are those that were written. What the command `warpfold` says of files
-//! of every kind is in the tests of that command.
+//! Arrays read piece by piece are those that were written. What the command `warpfold` says of
+//! files of every kind is in the tests of that command.
 
 use std::io::Write as _;
 
