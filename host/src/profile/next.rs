@@ -100,7 +100,7 @@ impl Burden {
         }
     }
 
-    /// How much of this a reduction spends, in the unit that [`Burden::sentence`] names first.
+    /// How much of this a reduction spends, in the unit of what the sentence names first.
     pub fn amount(self, profiled: &Profiled) -> u64 {
         let counters = &profiled.counters;
         match self {
