@@ -249,7 +249,7 @@ fn a_check_reports_both_parties() {
     assert_eq!(run.status, Some(1), "{run}");
     assert_eq!(
         run.stdout,
-        "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n"
+        "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 errors\n"
     );
     for text in [
         "error[race]: ",
@@ -291,6 +291,44 @@ fn only_what_was_filled_may_be_read() {
     };
     assert_eq!(run("", 1)[0]["kind"], "uninitialized-read");
     assert_eq!(run("=zero", 0), json!([]));
+}
+
+#[test]
+fn reports_fail_the_command_from_a_severity_on() {
+    let sandbox = Sandbox::new();
+    // Two blocks write the same words: equal values give a warning, and different ones an error.
+    let write = |value: &str| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry write(.param .u64 data) {{
+            .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [data];\nmov.u32 %r1, {value};
+            st.global.u32 [%rd1], %r1;\nret;\n}}"
+        )
+    };
+    sandbox.write("same.ptx", write("7").as_bytes());
+    sandbox.write("other.ptx", write("%ctaid.x").as_bytes());
+    let shape = "--grid 2 --block 1 --arg buffer:u32:1 --check --json";
+    for (file, severity, fail_on, status) in [
+        ("same", "warning", "", 0),
+        ("same", "warning", "--fail-on error", 0),
+        ("same", "warning", "--fail-on warning", 1),
+        ("same", "warning", "--fail-on note", 1),
+        ("same", "warning", "--fail-on never", 0),
+        ("other", "error", "", 1),
+        ("other", "error", "--fail-on warning", 1),
+        ("other", "error", "--fail-on never", 0),
+    ] {
+        let json = sandbox.json(&format!("run {file}.ptx {shape} {fail_on}"), status);
+        assert_eq!(json["reports"][0]["severity"], severity, "{file} {fail_on}");
+        assert_eq!(json["reports"].as_array().unwrap().len(), 1, "{file} {fail_on}");
+    }
+    let run = sandbox.run("run same.ptx --grid 2 --block 1 --arg buffer:u32:1 --check");
+    assert!(run.stdout.ends_with("Checked: 1 warning\n"), "{run}");
+    assert!(run.stderr.starts_with("warning[race]: "), "{run}");
+    // A fault fails the command, whatever `--fail-on` says.
+    let fault = "run same.ptx --grid 1 --block 1 --arg ptr:0 --check --fail-on never --json";
+    assert_eq!(sandbox.json(fault, 1)["faults"].as_array().unwrap().len(), 1);
+    let wrong = sandbox.refused(&format!("run same.ptx {shape} --fail-on bad"));
+    assert!(wrong.contains("error, warning, note, never"), "{wrong}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
-use crate::registers::LANES;
+use crate::registers::{LANES, Registers};
 
 /// An instruction of a warp, in the block that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,33 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn resume(&mut self, _env: &Env<'_>) {}
 
+    /// An instruction is about to run in the lanes of `active`, which are those of `mask` in which
+    /// its guard holds; there may be none. An instruction that waits may be about to run again and
+    /// again.
+    #[inline(always)]
+    fn operands(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _mask: u32,
+        _active: u32,
+        _registers: &Registers,
+    ) {
+    }
+
+    /// A collective is about to run in `lanes`, which have all arrived; `members` holds the member
+    /// mask of each lane.
+    #[inline(always)]
+    fn exchange(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lanes: u32,
+        _members: &[u32; LANES],
+        _registers: &Registers,
+    ) {
+    }
+
     /// An instruction runs in the lanes of `active`; there may be none.
     #[inline(always)]
     fn instruction(&mut self, _at: At, _active: u32) {}
@@ -51,13 +78,16 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
 
-    /// Memory was written; `same` says whether two given lanes store the same value.
+    /// Memory was written. The lanes of `unchanged` stored what was there before; only observers
+    /// with [`Observer::NOTES_WRITES`] are told. `same` says whether two given lanes store the same
+    /// value.
     #[inline(always)]
     fn store(
         &mut self,
         env: &Env<'_>,
         at: At,
         request: &Request,
+        _unchanged: u32,
         _same: impl Fn(usize, usize) -> bool,
     ) {
         self.access(env, at, request);
@@ -160,9 +190,14 @@ pub(crate) trait Observer {
     ) {
     }
 
+    /// Lanes stand at a barrier of the block that is meant for all lanes of their warp, and others
+    /// of these lanes have neither arrived nor exited.
+    #[inline(always)]
+    fn parted(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
     /// Lanes exit.
     #[inline(always)]
-    fn exit(&mut self, _env: &Env<'_>, _warp: u32, _lanes: u32) {}
+    fn exit(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
 
     /// The block of `env` has ended.
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::error::LoadError;
 use crate::ir::{Guard, Init, Inst, Op, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
-use crate::registers::{AluFn, Operands};
+use crate::registers::{AluFn, Operands, Shape};
 
 /// The offset of dynamic shared memory is a multiple of this many bytes.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
@@ -15,6 +15,7 @@ pub(super) type Result<T> = std::result::Result<T, LoadError>;
 pub(super) struct Lowering<'a> {
     pub(super) module: &'a ast::Module,
     pub(super) code: Vec<Inst>,
+    pub(super) shapes: Vec<Option<Shape>>,
     pub(super) places: Vec<Place>,
     pub(super) words: u32,
     pub(super) doubles: u32,
@@ -59,6 +60,7 @@ impl<'a> Lowering<'a> {
         Lowering {
             module,
             code: Vec::new(),
+            shapes: Vec::new(),
             places: Vec::new(),
             words: 0,
             doubles: 0,
@@ -99,15 +101,23 @@ impl<'a> Lowering<'a> {
     pub(super) fn emit(&mut self, op: Op) {
         let ast::Span { start, end, line } = self.span;
         self.code.push(Inst { guard: self.guard, op });
+        self.shapes.push(None);
         let (location, first) = (self.location, std::mem::take(&mut self.fresh));
         self.places.push(Place { start, end, line, location, first });
+    }
+
+    /// Emits arithmetic.
+    pub(super) fn emit_lifted(&mut self, f: AluFn, operands: Operands) {
+        self.emit(Op::Alu { f: f.run, operands });
+        self.shapes.pop();
+        self.shapes.push(Some(f.shape));
     }
 
     /// Emits arithmetic, or refuses the instruction if no function computes it.
     pub(super) fn emit_alu(&mut self, f: Option<AluFn>, operands: Operands) -> Result<()> {
         match f {
             Some(f) => {
-                self.emit(Op::Alu { f, operands });
+                self.emit_lifted(f, operands);
                 Ok(())
             }
             None => self.refuse("this form of the instruction is not simulated"),
@@ -133,6 +143,7 @@ impl<'a> Lowering<'a> {
         }
         let program = Program {
             code: self.code,
+            shapes: self.shapes,
             places: self.places,
             words: self.words as usize,
             doubles: self.doubles as usize,

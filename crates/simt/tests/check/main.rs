@@ -7,6 +7,7 @@ mod fences;
 mod programs;
 mod races;
 mod reports;
+mod severities;
 mod shipped;
 mod uninitialized;
 mod warps;

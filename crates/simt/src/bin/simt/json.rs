@@ -51,6 +51,7 @@ pub(crate) fn fault(fault: &Fault) -> Json {
 pub(crate) fn report(report: &Report) -> Json {
     json!({
         "kind": report.kind.name(),
+        "severity": report.severity.name(),
         "message": report.message,
         "help": report.help,
         "count": report.count,

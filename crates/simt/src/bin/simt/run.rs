@@ -17,6 +17,7 @@ use simt::{
     TraceOptions,
 };
 
+use crate::severity::{self, FailOn};
 use crate::{Failure, json, load, print, refused, tables, traces};
 
 /// How much device memory the module's own variables may take, in bytes.
@@ -85,6 +86,10 @@ pub(crate) struct Args {
     /// collectives that not all threads reach
     #[arg(long)]
     check: bool,
+
+    /// The least severity of a report that makes the exit status 1; a fault always does
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
 
     /// Show how the warps access memory between one synchronisation and the next; only for small
     /// launches
@@ -172,8 +177,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn is_clean(&self) -> bool {
-        self.fault.is_none() && self.reports.is_empty()
+    fn fails(&self, fail_on: FailOn) -> bool {
+        self.fault.is_some() || fail_on.fails(&self.reports)
     }
 
     fn run(
@@ -229,7 +234,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let _ = writeln!(err, "{}", fault.report());
         }
     }
-    if outcome.is_clean() { Ok(()) } else { Err(Failure::Reported) }
+    if outcome.fails(args.fail_on) { Err(Failure::Reported) } else { Ok(()) }
 }
 
 fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
@@ -338,10 +343,9 @@ fn as_text(args: &Args, kernel: &Kernel, outcome: &Outcome) -> String {
     }
     text.push('\n');
     if args.check && outcome.fault.is_none() {
-        let _ = match outcome.reports.len() {
-            0 => writeln!(text, "Checked: nothing to report"),
-            1 => writeln!(text, "Checked: 1 report"),
-            reports => writeln!(text, "Checked: {reports} reports"),
+        let _ = match severity::summary(&outcome.reports) {
+            None => writeln!(text, "Checked: nothing to report"),
+            Some(summary) => writeln!(text, "Checked: {summary}"),
         };
     }
     if let Some(profile) = &outcome.profile {

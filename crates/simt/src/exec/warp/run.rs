@@ -88,6 +88,7 @@ impl Warp {
                 observer.instruction(at, active);
             }
             self.clock += 1;
+            observer.operands(env, at, mask, active, &self.registers);
             let faulted =
                 move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
@@ -148,7 +149,7 @@ impl Warp {
                     mask &= !active;
                     pc += 1;
                     self.exit(active);
-                    observer.exit(env, self.index, active);
+                    observer.exit(env, at, active);
                     break Stop::Changed;
                 }
                 Op::Trap { kind } => {
@@ -235,6 +236,7 @@ impl Warp {
                     match op {
                         Op::Barrier(barrier) => {
                             if barrier.aligned && mask != self.alive {
+                                observer.parted(env, at, mask);
                                 state = State::Converge;
                                 break Stop::Waits;
                             }
@@ -329,6 +331,7 @@ impl Warp {
                                 self.push(pc, mask & !complete, State::Converge);
                                 mask = complete;
                             }
+                            observer.exchange(env, at, mask, &members, &self.registers);
                             let strays = collective::execute(
                                 collective,
                                 &mut self.registers,

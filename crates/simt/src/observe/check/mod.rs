@@ -56,19 +56,26 @@
 mod copies;
 mod detector;
 mod events;
+mod expected;
 mod findings;
 mod flights;
+mod follow;
 mod known;
+mod operands;
 mod order;
+mod propagate;
 mod publish;
+mod reads;
 mod report;
 mod row;
 mod shadow;
 mod sites;
 mod threads;
+mod undefined;
+mod uses;
 mod watch;
 
-pub use report::{MemoryAccess, Party, Report, ReportKind};
+pub use report::{MemoryAccess, Party, Report, ReportKind, Severity};
 
 use crate::exec::config::LaunchConfig;
 use crate::exec::launch::{Arg, LaunchError, run};
