@@ -77,6 +77,8 @@ mod alu;
 mod dim;
 mod exec;
 mod fault;
+#[cfg(feature = "formats")]
+mod formats;
 mod ir;
 mod limits;
 mod lower;
@@ -90,6 +92,8 @@ pub use exec::config::LaunchConfig;
 pub use exec::launch::{Arg, LaunchError, launch, launch_named};
 pub use exec::memory::{Memory, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
+#[cfg(feature = "formats")]
+pub use formats::{sarif, suppress};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 pub use lower::LoadError;

@@ -1,7 +1,8 @@
 //! The severity from which reports make the command fail.
 
 use clap::ValueEnum;
-use simt::{Report, Severity};
+use simt::Severity;
+use simt::suppress::Sorted;
 
 /// The least severity of a report that makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -13,30 +14,34 @@ pub(crate) enum FailOn {
 }
 
 impl FailOn {
-    /// Whether one of the reports is severe enough.
-    pub(crate) fn fails(self, reports: &[Report]) -> bool {
+    /// Whether one of the reports is severe enough, or one of the suppressions that are not used.
+    pub(crate) fn fails(self, sorted: &Sorted) -> bool {
         let least = match self {
             FailOn::Error => Severity::Error,
             FailOn::Warning => Severity::Warning,
             FailOn::Note => Severity::Note,
             FailOn::Never => return false,
         };
-        reports.iter().any(|report| report.severity >= least)
+        let unused = least == Severity::Note && !sorted.unused.is_empty();
+        unused || sorted.reports.iter().any(|report| report.severity >= least)
     }
 }
 
-/// How many reports of each severity there are, such as `1 error and 2 warnings`; `None` if there
+/// How many findings of each severity there are, such as `1 error and 2 warnings`; `None` if there
 /// are none.
-pub(crate) fn summary(reports: &[Report]) -> Option<String> {
-    let counted =
-        [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
-            match reports.iter().filter(|report| report.severity == severity).count() {
-                0 => None,
-                1 => Some(format!("1 {severity}")),
-                count => Some(format!("{count} {severity}s")),
-            }
-        });
-    let counted: Vec<String> = counted.into_iter().flatten().collect();
+pub(crate) fn summary(sorted: &Sorted) -> Option<String> {
+    let counted = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
+        let reports = sorted.reports.iter().filter(|report| report.severity == severity).count();
+        let unused = if severity == Severity::Note { sorted.unused.len() } else { 0 };
+        match reports + unused {
+            0 => None,
+            1 => Some(format!("1 {severity}")),
+            count => Some(format!("{count} {severity}s")),
+        }
+    });
+    let suppressed = sorted.suppressed.len();
+    let suppressed = (suppressed > 0).then(|| format!("{suppressed} suppressed"));
+    let counted: Vec<String> = counted.into_iter().flatten().chain(suppressed).collect();
     let (last, before) = counted.split_last()?;
     Some(if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) })
 }

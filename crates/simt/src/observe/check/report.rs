@@ -69,6 +69,44 @@ pub enum ReportKind {
 }
 
 impl ReportKind {
+    /// All classes.
+    pub const ALL: [ReportKind; 8] = [
+        ReportKind::Race,
+        ReportKind::WarpSynchronous,
+        ReportKind::UninitializedRead,
+        ReportKind::DivergentBarrier,
+        ReportKind::AbsentLanes,
+        ReportKind::StrayShuffle,
+        ReportKind::InFlight,
+        ReportKind::EarlyExit,
+    ];
+
+    /// The meaning of the class, in one sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            ReportKind::Race => {
+                "Two threads access the same bytes, one of them writes, and nothing orders the two."
+            }
+            ReportKind::WarpSynchronous => {
+                "Two lanes of a warp access the same bytes, one of them writes, and nothing orders the two."
+            }
+            ReportKind::UninitializedRead => "A value comes from bytes that nothing has written.",
+            ReportKind::DivergentBarrier => {
+                "The threads of a block or of a warp do not meet at one barrier instruction."
+            }
+            ReportKind::AbsentLanes => {
+                "A member mask names lanes that have exited or never had a thread."
+            }
+            ReportKind::StrayShuffle => "A shuffle reads a lane that does not take part in it.",
+            ReportKind::InFlight => {
+                "A thread uses bytes that an asynchronous copy has not finished with."
+            }
+            ReportKind::EarlyExit => {
+                "A block may exit before another block accesses its shared memory."
+            }
+        }
+    }
+
     /// The name of the class in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -213,19 +251,24 @@ pub struct Report {
     pub count: u64,
 }
 
+impl Report {
+    /// What the other party does.
+    pub(crate) fn describe(&self, other: &Party) -> String {
+        let who = format!("thread {} of block {}", other.thread, other.block);
+        match other.access {
+            Some(access) => format!("{who} {access}"),
+            None if self.kind == ReportKind::StrayShuffle => format!("{who} gets the value here"),
+            None => format!("{who} waits here"),
+        }
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}[{}]: {}", self.severity, self.kind, self.message)?;
         write!(f, "{}", self.here.place(&self.module))?;
         if let Some(other) = &self.other {
-            write!(f, "other: thread {} of block {}", other.thread, other.block)?;
-            match other.access {
-                Some(access) => writeln!(f, " {access}")?,
-                None if self.kind == ReportKind::StrayShuffle => {
-                    writeln!(f, " gets the value here")?;
-                }
-                None => writeln!(f, " waits here")?,
-            }
+            writeln!(f, "other: {}", self.describe(other))?;
             write!(f, "{}", other.place(&self.module))?;
         }
         write!(f, "help: {}", self.help)?;
