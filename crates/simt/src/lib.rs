@@ -98,7 +98,9 @@ pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 pub use lower::LoadError;
 pub use module::{Kernel, Module};
-pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, Severity, check};
+pub use observe::check::{
+    Checked, MemoryAccess, Party, Report, ReportKind, Severity, check, launch_and_warn,
+};
 pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile,
     Requests, Shared, Traffic, count,

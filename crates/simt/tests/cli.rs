@@ -332,6 +332,59 @@ fn reports_fail_the_command_from_a_severity_on() {
 }
 
 #[test]
+fn shuffles_that_go_astray_are_told_without_a_check_too() {
+    let sandbox = Sandbox::new();
+    // The upper half of the warp exits, and the lower half reads from it, with a mask of all lanes
+    // or of the lower half.
+    let ptx = |mask: &str, source: u32| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry half() {{
+            .reg .pred %p<2>;\n.reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 16;
+            @%p1 exit;\nshfl.sync.idx.b32 %r2, %r1, {source}, 31, {mask};\nret;\n}}"
+        )
+    };
+    for (mask, source, expected) in [
+        ("0xffff", 15, &[] as &[&str]),
+        ("0xffff", 16, &["stray-shuffle"]),
+        ("0xffffffff", 15, &["absent-lanes"]),
+        ("0xffffffff", 16, &["absent-lanes", "stray-shuffle"]),
+    ] {
+        sandbox.write("half.ptx", ptx(mask, source).as_bytes());
+        for (mode, workers) in [
+            ("", 1),
+            ("", 2),
+            ("--count", 1),
+            ("--trace", 1),
+            ("--check", 1),
+            ("--check --count", 1),
+        ] {
+            let line =
+                format!("run half.ptx --grid 3 --block 32 --workers {workers} {mode} --json");
+            let json = sandbox.json(&line, 0);
+            let mut kinds: Vec<_> = json["reports"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|report| {
+                    (report["kind"].as_str().unwrap(), report["severity"].as_str().unwrap())
+                })
+                .collect();
+            kinds.sort_unstable();
+            let expected: Vec<_> = expected.iter().map(|kind| (*kind, "warning")).collect();
+            assert_eq!(kinds, expected, "{mask} {source} {mode}");
+        }
+    }
+    let run = sandbox.run("run half.ptx --grid 3 --block 32 --workers 2");
+    assert_eq!(run.status, Some(0), "{run}");
+    assert!(
+        run.stderr.contains("warning[stray-shuffle]: thread (0,0,0) of block (0,0,0) reads"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("note: found 47 times more"), "{run}");
+    assert_eq!(sandbox.run("run half.ptx --grid 3 --block 32 --fail-on warning").status, Some(1));
+}
+
+#[test]
 fn a_trace_shows_each_phase() {
     let sandbox = Sandbox::new();
     let line = "run swap.ptx --grid 1 --block 64 --arg buffer:u32:64 --trace";

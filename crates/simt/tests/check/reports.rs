@@ -157,6 +157,15 @@ fn uses_of_nothing_name_the_read() {
 
 #[test]
 fn what_cannot_change_a_result_is_a_warning() {
+    assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 40; @%p1 bra done; bar.sync 0; done:"), @r"
+    warning[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at a barrier of whole warps, and lanes 8-31 of its warp exit without it
+      --> k.ptx:20
+       | bar.sync 0;
+    other: thread (40,0,0) of block (0,0,0) exits here
+      --> k.ptx:21
+       | ret;
+    help: PTX leaves this undefined, although GPUs since sm_70 count threads that have exited: let all threads of a warp reach the barrier, and put the condition around the work alone
+    ");
     assert_snapshot!(report(LaunchConfig::new(2, 1), "st.global.u32 [%d11+4], 1;"), @r"
     warning[race]: thread (0,0,0) of block (1,0,0) writes 4 bytes of global memory at 0x100101004 that thread (0,0,0) of block (0,0,0) wrote, and nothing orders the two, but both write the same value
       --> k.ptx:20

@@ -1,6 +1,6 @@
 //! Severities: what can change a result is an error, and what cannot is a warning.
 
-use simt::ReportKind::{Race, StrayShuffle, UninitializedRead, WarpSynchronous};
+use simt::ReportKind::{DivergentBarrier, Race, StrayShuffle, UninitializedRead, WarpSynchronous};
 use simt::Severity::{Error, Warning};
 use simt::{LaunchConfig, ReportKind, Severity};
 
@@ -221,4 +221,22 @@ fn a_stray_shuffle_is_an_error_when_its_value_is_used() {
     let low = half("setp.lt.u32 %p2, %r10, 8; @%p2 st.global.u32 [%d12], %r1;");
     assert_eq!(found(config, &low), [(StrayShuffle, Warning)]);
     assert_eq!(found(config, &half("st.global.u32 [%d12], %r1;")), [(StrayShuffle, Error)]);
+}
+
+#[test]
+fn a_part_of_a_warp_that_exits_beside_a_barrier_is_a_warning() {
+    let some = |count: u32, barrier: &str| {
+        format!("setp.ge.u32 %p1, %r10, {count}; @%p1 bra done; {barrier} done:")
+    };
+    let config = LaunchConfig::new(2, 64);
+    assert_eq!(found(config, &some(40, "bar.sync 0;")), [(DivergentBarrier, Warning)]);
+    assert_eq!(found(config, &some(40, "barrier.sync.aligned 3;")), [(DivergentBarrier, Warning)]);
+    // Whole warps exit, or lanes do before the others arrive, or the barrier counts threads.
+    assert_eq!(found(config, &some(32, "bar.sync 0;")), []);
+    assert_eq!(found(config, &some(64, "bar.sync 0;")), []);
+    assert_eq!(found(config, "setp.ge.u32 %p1, %r10, 40; @%p1 exit; bar.sync 0;"), []);
+    assert_eq!(found(config, &some(40, "barrier.sync 0;")), []);
+    // The other lanes come later.
+    let late = "setp.ge.u32 %p1, %r10, 40; @%p1 bra late; add.u32 %r1, %r10, 1; bra meet; late: add.u32 %r1, %r10, 2; meet: bar.sync 0;";
+    assert_eq!(found(config, late), []);
 }

@@ -15,7 +15,7 @@ use simt::args::ArgSpec;
 use simt::sarif::Log;
 use simt::suppress::{Sorted, Suppression, Suppressions};
 use simt::{
-    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Trace,
+    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace,
     TraceOptions,
 };
 
@@ -187,12 +187,20 @@ impl Args {
 #[derive(Default)]
 struct Outcome {
     profile: Option<Profile>,
+    checked: bool,
     findings: Sorted,
     trace: Option<Trace>,
     fault: Option<Box<Fault>>,
 }
 
 impl Outcome {
+    /// Keeps what a run has found that was not checked. A run that was checked has found it before.
+    fn warn(&mut self, warnings: Vec<Report>) {
+        if !self.checked && self.findings.reports.is_empty() {
+            self.findings.reports = warnings;
+        }
+    }
+
     fn fails(&self, fail_on: FailOn) -> bool {
         self.fault.is_some() || fail_on.fails(&self.findings)
     }
@@ -207,10 +215,20 @@ impl Outcome {
         suppressions: &Suppressions,
     ) -> Result<(), LaunchError> {
         match mode {
-            Mode::Plain => simt::launch(kernel, config, values, memory)?,
-            Mode::Count => self.profile = Some(simt::count(kernel, config, values, memory)?),
+            Mode::Plain => {
+                let Checked { reports, fault } =
+                    simt::launch_and_warn(kernel, config, values, memory)?;
+                self.warn(reports);
+                self.fault = fault;
+            }
+            Mode::Count => {
+                let profile = simt::count(kernel, config, values, memory)?;
+                self.warn(profile.warnings.clone());
+                self.profile = Some(profile);
+            }
             Mode::Check => {
                 let Checked { reports, fault } = simt::check(kernel, config, values, memory)?;
+                self.checked = true;
                 self.findings = suppressions.sort(reports);
                 self.fault = fault;
             }
@@ -218,6 +236,7 @@ impl Outcome {
                 let mut trace =
                     simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
                 self.fault = trace.fault.take();
+                self.warn(std::mem::take(&mut trace.warnings));
                 self.trace = Some(trace);
             }
         }

@@ -61,6 +61,8 @@ pub(super) struct Block {
     pub(super) values: Values,
     /// The undefined bits that stores have put into shared and local memory.
     pub(super) stored: Stored,
+    /// By warp: the barrier at which lanes wait for the rest of their warp, and these lanes.
+    pub(super) parted: HashMap<u32, (u32, u32)>,
 }
 
 /// The shadow of a block's shared and local memory.
@@ -108,7 +110,8 @@ impl Check {
         let first = self.stamp.saturating_add(1);
         let order = BlockOrder::new(ticket, env.job.config.block.count() as u32, first);
         let values = Values::new(env.job.config.block.count() as usize);
-        Box::new(Block { order, first, shared, values, stored: Stored::default() })
+        let (stored, parted) = (Stored::default(), HashMap::new());
+        Box::new(Block { order, first, shared, values, stored, parted })
     }
 
     pub(super) fn order(&mut self) -> &mut BlockOrder {

@@ -110,6 +110,9 @@ impl Observer for Check {
     }
 
     fn arrive(&mut self, env: &Env<'_>, at: At, mask: u32, id: u32, waits: bool) {
+        if let Some(block) = &mut self.block {
+            block.parted.remove(&at.warp);
+        }
         let order = self.order();
         order.arrive(id, at.warp, mask);
         let here = (at.warp, mask.trailing_zeros(), at.pc);
@@ -149,7 +152,7 @@ impl Observer for Check {
     }
 
     fn warp_sync(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
-        self.absent(env, at, mask, members, alive);
+        self.reports.absent(env, at, mask, members, alive);
         self.order().warp_sync(at.warp, mask, members);
         self.tick();
     }
@@ -163,33 +166,9 @@ impl Observer for Check {
         alive: u32,
         strays: u32,
     ) {
-        self.absent(env, at, mask, members, alive);
+        self.reports.absent(env, at, mask, members, alive);
         if strays != 0 {
-            let thread = at.warp * LANES as u32 + strays.trailing_zeros();
-            let tell = || {
-                let message = format!(
-                    "{} reads by a shuffle from a lane that does not take part",
-                    name(env, env.ticket, thread)
-                );
-                let here = Party::new(env, env.ticket, thread, at.pc, None);
-                (
-                    message,
-                    here,
-                    None,
-                    "what it gets is undefined: bring the source lane to the shuffle too",
-                )
-            };
-            let times = u64::from(strays.count_ones());
-            self.reports.add(
-                env,
-                &Found {
-                    kind: ReportKind::StrayShuffle,
-                    rank: (Severity::Warning, 0),
-                    pcs: (at.pc, at.pc),
-                    times,
-                    tell: &tell,
-                },
-            );
+            self.reports.strays(env, at, strays);
             self.stray(env, at, strays);
         }
     }
@@ -275,7 +254,14 @@ impl Observer for Check {
         self.end_copy(env, copy);
     }
 
-    fn exit(&mut self, _env: &Env<'_>, at: At, mask: u32) {
+    fn parted(&mut self, _env: &Env<'_>, at: At, mask: u32) {
+        if let Some(block) = &mut self.block {
+            block.parted.insert(at.warp, (at.pc, mask));
+        }
+    }
+
+    fn exit(&mut self, env: &Env<'_>, at: At, mask: u32) {
+        self.exit_beside_barrier(env, at, mask);
         self.order().exit(at.warp, mask);
     }
 

@@ -6,7 +6,6 @@ use super::report::{
 };
 use super::shadow::{Conflict, Relation};
 use super::sites::{Site, UNWATCHED};
-use super::threads::lanes;
 use crate::exec::access::Request;
 use crate::exec::env::Env;
 use crate::exec::observer::At;
@@ -174,6 +173,26 @@ impl Check {
         self.reports.add(env, &Found { kind, rank, pcs: (at.pc, at.pc), times, tell: &tell });
     }
 
+    /// Reports lanes that exit while other lanes of their warp wait for them at a barrier.
+    pub(super) fn exit_beside_barrier(&mut self, env: &Env<'_>, at: At, exits: u32) {
+        let parted = self.block.as_ref().and_then(|block| block.parted.get(&at.warp));
+        let Some(&(pc, waiting)) = parted else { return };
+        let first = at.warp * LANES as u32;
+        let [waits, leaves] = [waiting, exits].map(|lanes| first + lanes.trailing_zeros());
+        let tell = || {
+            let message = format!(
+                "{} waits at a barrier of whole warps, and {} of its warp exit without it",
+                name(env, env.ticket, waits),
+                Lanes(exits)
+            );
+            let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
+            let help = "PTX leaves this undefined, although GPUs since sm_70 count threads that have exited: let all threads of a warp reach the barrier, and put the condition around the work alone";
+            (message, party(waits, pc), Some(party(leaves, at.pc)), help)
+        };
+        let (kind, rank) = (ReportKind::DivergentBarrier, (Severity::Warning, 0));
+        self.reports.add(env, &Found { kind, rank, pcs: (pc, at.pc), times: 1, tell: &tell });
+    }
+
     /// Reports lanes of one store that write different values to one address. Returns the lanes
     /// whose values are overwritten.
     pub(super) fn collisions(
@@ -232,51 +251,5 @@ impl Check {
             );
         }
         overwritten
-    }
-
-    /// Reports members of a warp-level instruction that never arrive.
-    pub(super) fn absent(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        alive: u32,
-    ) {
-        let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
-            return;
-        };
-        let members = members[lane as usize];
-        let thread = at.warp * LANES as u32 + lane;
-        let threads = env.job.config.block.count() as u32;
-        let first = at.warp * LANES as u32;
-        let exist = u32::MAX >> (LANES as u32 - (threads - first).min(LANES as u32));
-        let tell = || {
-            let absent = members & !alive;
-            let why = if absent & exist == 0 { "never had a thread" } else { "will not come" };
-            let message = format!(
-                "{} waits for the members of mask {members:#010x}, of which {} of warp {} {why}",
-                name(env, env.ticket, thread),
-                Lanes(absent),
-                at.warp
-            );
-            let here = Party::new(env, env.ticket, thread, at.pc, None);
-            (
-                message,
-                here,
-                None,
-                "let the mask name the lanes that take part: `ballot` before lanes part tells them",
-            )
-        };
-        self.reports.add(
-            env,
-            &Found {
-                kind: ReportKind::AbsentLanes,
-                rank: (Severity::Warning, 0),
-                pcs: (at.pc, at.pc),
-                times: 1,
-                tell: &tell,
-            },
-        );
     }
 }

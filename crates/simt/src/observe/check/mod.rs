@@ -53,6 +53,7 @@
 //! the flag is reported as [`ReportKind::WarpSynchronous`], although the program would work: use
 //! `ld.relaxed` or an atomic instead.
 
+mod collectives;
 mod copies;
 mod detector;
 mod events;
@@ -75,6 +76,9 @@ mod undefined;
 mod uses;
 mod watch;
 
+pub(crate) use collectives::Warnings;
+pub use collectives::launch_and_warn;
+pub(crate) use report::Reports;
 pub use report::{MemoryAccess, Party, Report, ReportKind, Severity};
 
 use crate::exec::config::LaunchConfig;

@@ -258,6 +258,8 @@ impl Report {
         match other.access {
             Some(access) => format!("{who} {access}"),
             None if self.kind == ReportKind::StrayShuffle => format!("{who} gets the value here"),
+            // The warning of this class is about threads that exit instead.
+            None if self.severity == Severity::Warning => format!("{who} exits here"),
             None => format!("{who} waits here"),
         }
     }
@@ -282,7 +284,7 @@ impl fmt::Display for Report {
 
 /// The reports of a launch, one for each class and pair of places.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(crate) struct Reports {
     pub(super) all: Vec<Report>,
     /// By class and places: the index of the report, and the rank of what it says.
     known: HashMap<(ReportKind, u32, u32), (usize, Rank)>,
