@@ -10,7 +10,7 @@
 //!     [[suppress]]
 //!     class = "race"              # the name of the class in the report
 //!     kernel = "bfs_*"            # `*` stands for any text; without it, all kernels
-//!     place = "bfs.cu:41-48"      # a file, or the end of its path, and lines; without it, all places
+//!     place = "bfs.cu:41-48"      # the end of a path, and lines; without it, all places
 //!     reason = "all threads store the level that is current"
 //! "#;
 //! let suppressions: Suppressions = text.parse()?;

@@ -89,7 +89,7 @@ impl Check {
         if site == UNWATCHED || self.exhausted() {
             return;
         }
-        // If the copy stays in shared memory, undefined bytes are no error until a thread uses them.
+        // Undefined bytes in shared memory are no error until a thread uses them.
         let leaves = matches!(copy.to, End::Global(_));
         let rank = if leaves { (Severity::Error, 1) } else { (Severity::Warning, 0) };
         self.touch_end(env, at, (copy, site + 1, rank), copy.from, copy.read);

@@ -33,15 +33,15 @@
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
-//! Two findings are warnings, because no result depends on them: unordered writes of the same value,
-//! and a plain load whose value a compare-and-swap expects, if the two are unordered.
+//! Two kinds of races are warnings, because no result depends on them: writes of the same value, and
+//! a compare-and-swap beside the plain load of the value that it expects.
 //!
 //! # Undefined values
 //! Bytes that nothing has written are followed through registers and memory, as Valgrind's memcheck
 //! does it. They are an error when a branch, a guard, an address, an atomic, a barrier, a mask or a
-//! store to global memory uses them. A load whose value nothing uses is a warning, and so is a store
-//! that moves a value of which a part is undefined. The module `propagate` says how
-//! arithmetic passes undefined bits on.
+//! store to global memory uses them. A load whose value nothing uses is a warning. So is a store
+//! that moves a value of which a part is undefined. The module `propagate` says how arithmetic
+//! passes undefined bits on.
 //!
 //! # Limits
 //! The detector may miss errors, because memory is limited and no report may be wrong:
@@ -56,8 +56,9 @@
 //!   has waited for the copy.
 //! - Fences between proxies are not required. Global memory is not watched while a copy writes to
 //!   it.
-//! - Registers that nothing writes count as defined. Of a kernel's memory instructions, only the first 4096 are
-//!   watched.
+//! - A volatile payload that is passed without a fence is no race, and is not found.
+//! - Registers that nothing writes count as defined.
+//! - Of a kernel's memory instructions, only the first 4096 are watched.
 //! - After 2^32 events that order something, nothing is watched any more.
 //!
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets
