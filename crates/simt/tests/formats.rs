@@ -257,11 +257,8 @@ fn sarif_has_faults_too() {
     assert_eq!((&fault["ruleId"], &fault["level"]), (&"out-of-bounds".into(), &"error".into()));
     assert_eq!(fault["locations"][0]["physicalLocation"]["region"]["startLine"], 10);
     // Without source lines, the place is that in the PTX.
-    let bare: String = WRITES
-        .lines()
-        .filter(|line| !line.starts_with(".loc"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines: Vec<&str> = WRITES.lines().filter(|line| !line.starts_with(".loc")).collect();
+    let bare = lines.join("\n");
     fs::write(sandbox.0.path().join("writes.ptx"), bare).unwrap();
     let log = sandbox.sarif("", "");
     let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];

@@ -1,8 +1,8 @@
 //! The command `simt`: runs, counts and checks kernels of any PTX file.
 //!
-//! The exit status is 0 if all went well, 1 if the kernel faulted or a check reported something
-//! that `--fail-on` names, and 2 for arguments and PTX that cannot be used. Results go to stdout, and errors go to stderr;
-//! with `--json`, both go to stdout.
+//! The exit status is 0 if all went well, 1 if the kernel faulted or a report is as severe as
+//! `--fail-on` names, and 2 for arguments and PTX that cannot be used. Results go to stdout, and
+//! errors go to stderr; with `--json`, both go to stdout.
 
 mod json;
 mod list;

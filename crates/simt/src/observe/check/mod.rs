@@ -33,8 +33,8 @@
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
-//! Two kinds of races are warnings, because no result depends on them: writes of the same value, and
-//! a compare-and-swap beside the plain load of the value that it expects.
+//! Two kinds of races are warnings, because no result depends on them: writes of the same value,
+//! and a compare-and-swap beside the plain load of the value that it expects.
 //!
 //! # Undefined values
 //! Bytes that nothing has written are followed through registers and memory, as Valgrind's memcheck
