@@ -18,9 +18,10 @@ use console::Command;
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
 /// The beginnings of commands that this test does not run, each with the reason.
-const ELSEWHERE: [(&str, &str); 14] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
+    ("simt ", "the tests of simt run it"),
     ("cargo run -p bench --bin soak ", "the tests of bench run it"),
     ("cargo test", "this is a part of it"),
     ("cargo doc ", "it builds what rustdoc's own step of CI builds"),

@@ -1,13 +1,13 @@
 //! A simulator of PTX. It parses, validates and runs the kernels that compilers emit for NVIDIA
 //! GPUs, on a machine without a GPU.
 //!
-//! [`Module::from_ptx`] loads a module. It refuses everything that it does not know, and names the
-//! line and the instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; it
-//! returns a fault as a [`Fault`] with block, thread, line and address. [`count()`] also counts the
-//! kernel's instructions and accesses. [`check()`] finds races, reads of bytes that nothing has
-//! written, divergent barriers and wrong masks; each is a [`Report`] that reads like a compiler's
-//! error. [`trace()`] records each access of a small launch. [`ptx`] is the parser alone. The crate
-//! does not know the purpose of the kernels.
+//! [`Module::from_ptx`] loads a module. A kernel with an instruction that is not known cannot be
+//! launched, and the error names the line and the instruction. [`Memory`] is the device's memory.
+//! [`launch()`] runs a kernel; it returns a fault as a [`Fault`] with block, thread, line and
+//! address. [`count()`] also counts the kernel's instructions and accesses. [`check()`] finds
+//! races, reads of bytes that nothing has written, divergent barriers and wrong masks; each is a
+//! [`Report`] that reads like a compiler's error. [`trace()`] records each access of a small
+//! launch. [`ptx`] is the parser alone. The crate does not know the purpose of the kernels.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -55,7 +55,8 @@
 //! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a time
 //!   limit.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
-//! - Calls are inlined; recursion and indirect calls are refused.
+//! - Recursion is refused, and the message names the cycle. If it happens through addresses, it is
+//!   a fault ([`FaultKind::Recursion`]).
 //!
 //! The result of a launch does not depend on the number of host threads that run it, unless the
 //! kernel itself depends on the order of its blocks.
@@ -96,8 +97,8 @@ pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use formats::{sarif, suppress};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
-pub use lower::LoadError;
-pub use module::{Kernel, Module};
+pub use lower::{LoadError, Refusal};
+pub use module::{Kernel, Module, ModuleVariable};
 pub use observe::check::{
     Checked, MemoryAccess, Party, Report, ReportKind, Severity, check, launch_and_warn,
 };

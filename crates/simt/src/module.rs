@@ -5,9 +5,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::dim::Dim3;
+use crate::exec::memory::{Memory, MemoryError};
+use crate::exec::variables::{self, in_memory};
 use crate::ir::param::{Param, lay_out};
 use crate::ir::{Place, Program};
-use crate::lower::{self, LoadError};
+use crate::lower::{self, LoadError, Lowered, Refusal};
 use crate::ptx::ast::Frame;
 use crate::ptx::{self, ast};
 
@@ -34,11 +36,14 @@ impl Module {
     /// Parses, validates and lowers a PTX text. `name` is the module's name in messages, usually
     /// the file's name.
     ///
+    /// A kernel that contains an instruction that the parser or the simulator does not know, or
+    /// that calls a function with such an instruction, is loaded too. A launch of it is refused
+    /// (see [`Kernel::refusals`]).
+    ///
     /// # Errors
-    /// [`LoadError`], with the line and the instruction, for everything that the parser or the
-    /// simulator does not know.
+    /// [`LoadError`], with the place, for a text that is not PTX.
     pub fn from_ptx(name: &str, text: &str) -> Result<Module, LoadError> {
-        Module::from_ast(&ptx::parse(name, text)?)
+        Ok(Module::from_ast(&ptx::parse_with_unknown(name, text)?))
     }
 
     /// Parses, validates and lowers the bytes of a PTX file, as [`Module::from_ptx`] does.
@@ -55,11 +60,7 @@ impl Module {
     }
 
     /// Lowers a parsed module.
-    ///
-    /// # Errors
-    /// [`LoadError::Unsupported`], with the line and the instruction, for everything that the
-    /// simulator does not know.
-    pub fn from_ast(module: &ast::Module) -> Result<Module, LoadError> {
+    pub fn from_ast(module: &ast::Module) -> Module {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let shared = Arc::new(Shared {
             id: NEXT.fetch_add(1, Relaxed),
@@ -74,18 +75,20 @@ impl Module {
             .iter()
             .filter(|function| function.is_entry() && function.defined)
             .map(|function| {
-                let (program, uses_dynamic_shared) = lower::lower(module, function)?;
-                Ok(Kernel(Arc::new(KernelData {
+                let Lowered { program, uses_dynamic_shared, refusals } =
+                    lower::lower(module, function);
+                Kernel(Arc::new(KernelData {
                     module: Arc::clone(&shared),
                     name: function.name.clone(),
                     params: lay_out(&function.params).0,
                     limits: function.limits,
                     uses_dynamic_shared,
+                    refusals,
                     program,
-                })))
+                }))
             })
-            .collect::<Result<_, LoadError>>()?;
-        Ok(Module { shared, kernels })
+            .collect();
+        Module { shared, kernels }
     }
 
     /// The name under which the module was loaded.
@@ -98,10 +101,60 @@ impl Module {
         &self.kernels
     }
 
+    /// The `.global` or `.const` variable of this name on `memory`; `None` if the module has no
+    /// such variable. This is what `cuModuleGetGlobal` does. A variable is at the same address in
+    /// all launches on one memory, and keeps what launches and the host write. The variables of a
+    /// module are placed, with their initial values, when one of its kernels first runs on the
+    /// memory or when this function is first called.
+    ///
+    /// ```
+    /// use simt::{LaunchConfig, Memory, Module, launch_named};
+    ///
+    /// let module = Module::from_ptx(
+    ///     "counter.ptx",
+    ///     ".version 7.0
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .global .align 4 .u32 counter = 5;
+    ///      .visible .entry increase() { red.global.add.u32 [counter], 1; ret; }",
+    /// )?;
+    /// let memory = Memory::new(1 << 20);
+    /// let counter = module.variable("counter", &memory)?.ok_or("no such variable")?;
+    /// memory.write(counter.address, &100u32.to_le_bytes())?;
+    /// launch_named(&module, "increase", &LaunchConfig::new(1, 32), &[], &memory)?;
+    /// let mut bytes = [0; 4];
+    /// memory.read(counter.address, &mut bytes)?;
+    /// assert_eq!((u32::from_le_bytes(bytes), counter.bytes), (132, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MemoryError`] if the memory has no room for the module's variables.
+    pub fn variable(
+        &self,
+        name: &str,
+        memory: &Memory,
+    ) -> Result<Option<ModuleVariable>, MemoryError> {
+        let named = |variable: &ast::Variable| variable.name == name && in_memory(variable);
+        let Some(index) = self.shared.variables.iter().position(named) else { return Ok(None) };
+        let addresses = variables::place(&self.shared, memory)?;
+        let bytes = self.shared.variables[index].size();
+        Ok(Some(ModuleVariable { address: addresses[index], bytes }))
+    }
+
     /// The kernel of this name; `None` if the module has no such kernel.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name() == name)
     }
+}
+
+/// A variable of a [`Module`] in device memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModuleVariable {
+    /// The device address of its first byte.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 #[derive(Debug)]
@@ -111,6 +164,7 @@ struct KernelData {
     params: Vec<Param>,
     limits: ast::Limits,
     uses_dynamic_shared: bool,
+    refusals: Vec<Refusal>,
     program: Program,
 }
 
@@ -147,6 +201,38 @@ impl Kernel {
     /// Whether the kernel uses dynamic shared memory, whose size comes with the launch.
     pub fn uses_dynamic_shared(&self) -> bool {
         self.0.uses_dynamic_shared
+    }
+
+    /// The reasons for which the kernel cannot be run: the instructions that are not simulated, in
+    /// the kernel and in the functions that it calls. A launch of a kernel that has any is refused.
+    ///
+    /// ```
+    /// use simt::{Arg, LaunchConfig, Memory, Module, launch};
+    ///
+    /// let module = Module::from_ptx(
+    ///     "two.ptx",
+    ///     ".version 9.9
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .visible .entry good() { ret; }
+    ///      .visible .entry bad() {
+    ///          frobnicate.sync;
+    ///          ret;
+    ///      }",
+    /// )?;
+    /// let [good, bad] = module.kernels() else { panic!() };
+    /// assert!(good.refusals().is_empty());
+    /// assert_eq!(bad.refusals()[0].line, 6);
+    /// let refused = launch(bad, &LaunchConfig::new(1, 1), &[], &Memory::new(0)).unwrap_err();
+    /// assert_eq!(
+    ///     refused.to_string(),
+    ///     "kernel `bad` cannot be run: two.ptx:6:10: unknown instruction `frobnicate.sync`: \
+    ///      `frobnicate.sync;`"
+    /// );
+    /// # Ok::<(), simt::LoadError>(())
+    /// ```
+    pub fn refusals(&self) -> &[Refusal] {
+        &self.0.refusals
     }
 
     /// The greatest number of threads that the kernel's `.maxntid` or `.reqntid` allows in a block;

@@ -542,9 +542,9 @@ fn files_are_parsed_and_refused() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.stdout("parse double.ptx"), "double.ptx: 1 kernel, no errors\n");
 
-    sandbox.write("typo.ptx", DOUBLE.replace("shl.b32", "shll.b32").as_bytes());
-    assert!(sandbox.refused("parse typo.ptx").contains("--> typo.ptx:19:5\n"));
-    assert!(sandbox.refused("run typo.ptx --grid 1 --block 1").contains("--> typo.ptx:19:5\n"));
+    sandbox.write("typo.ptx", DOUBLE.replace("%r6, 1;", "%r6 1;").as_bytes());
+    assert!(sandbox.refused("parse typo.ptx").contains("--> typo.ptx:19:22\n"));
+    assert!(sandbox.refused("run typo.ptx --grid 1 --block 1").contains("--> typo.ptx:19:22\n"));
 
     let mut bytes = DOUBLE.as_bytes().to_vec();
     let at = DOUBLE.find("sm_75").unwrap();
@@ -558,6 +558,88 @@ fn files_are_parsed_and_refused() {
     sandbox.write("empty.ptx", b"");
     assert!(sandbox.refused("parse empty.ptx").contains("empty.ptx:1:1"));
     assert!(sandbox.refused("parse absent.ptx").starts_with("cannot read absent.ptx: "));
+}
+
+#[test]
+fn kernels_with_unknown_instructions_are_named() {
+    let sandbox = Sandbox::new();
+    let helper = "\
+.func helper() {
+    frobnicate.sync.aligned;
+    ret;
+}
+";
+    let double = DOUBLE.strip_prefix(".version 7.0\n.target sm_75\n.address_size 64\n").unwrap();
+    let worse = double
+        .replace(" double(", " worse(")
+        .replace("shl.b32", "shll.b32")
+        .replace("DONE:\n", "    call helper;\n    call helper;\nDONE:\n");
+    let text = format!(".version 7.0\n.target sm_75\n.address_size 64\n{helper}{double}{worse}");
+    sandbox.write("mixed.ptx", text.as_bytes());
+
+    let parsed = sandbox.run("parse mixed.ptx");
+    assert_eq!((parsed.status, &*parsed.stderr), (Some(2), ""), "{parsed}");
+    insta::assert_snapshot!(parsed.stdout, @r"
+    mixed.ptx: 2 kernels, of which 1 cannot be run
+    kernel `worse`
+      line 43: unknown instruction `shll.b32`: `shll.b32 %r6, %r6, 1;`
+      line 5, in function `helper`: unknown instruction `frobnicate.sync.aligned`: `frobnicate.sync.aligned;`
+    ");
+    let json = sandbox.json("parse mixed.ptx --json", 2);
+    assert_eq!((&json["kernels"], &json["refused"][0]["kernel"]), (&json!(2), &json!("worse")));
+    assert_eq!(
+        json["refused"][0]["instructions"][1],
+        json!({
+            "function": "helper", "line": 5, "column": 5, "instruction": "frobnicate.sync.aligned;",
+            "reason": "unknown instruction `frobnicate.sync.aligned`", "frames": [],
+        })
+    );
+
+    insta::assert_snapshot!(sandbox.stdout("list mixed.ptx"), @r"
+    kernel  parameters  static shared  dynamic shared  threads at most  cannot be run
+    double  u64, u32                0  no                          any
+    worse   u64, u32                0  no                          any  line 43 and 1 more
+    ");
+    let json = sandbox.json("list mixed.ptx --json", 0);
+    assert_eq!(json["kernels"][0]["refused"], json!([]));
+    assert_eq!(json["kernels"][1]["refused"][0]["line"], 43);
+
+    let run = "--grid 1 --block 32 --arg buffer:u32:32=iota --arg u32:32";
+    sandbox.stdout(&format!("run mixed.ptx --entry double {run}"));
+    assert_eq!(
+        sandbox.refused(&format!("run mixed.ptx --entry worse {run}")),
+        "kernel `worse` cannot be run: mixed.ptx:43:5: unknown instruction `shll.b32`: \
+         `shll.b32 %r6, %r6, 1;`, and 1 more instruction"
+    );
+}
+
+#[test]
+fn what_a_kernel_prints_comes_first() {
+    let sandbox = Sandbox::new();
+    sandbox.write("print.ptx", include_bytes!("data/foreign/print.O3.sm_75.ptx"));
+    sandbox.write("x.bin", &[1, 0, 0, 0, 20, 0, 0, 0]);
+    let run = "run print.ptx --entry check --grid 1 --block 2 --arg buffer:i32:2=@x.bin";
+    assert_eq!(
+        sandbox
+            .stdout(&format!("{run} --arg i32:30 --check --count"))
+            .lines()
+            .take(3)
+            .collect::<Vec<_>>(),
+        ["checking 1", "checking 20", "check ran to its end: grid (1,1,1), block (2,1,1)"]
+    );
+    let json = sandbox.json(&format!("{run} --arg i32:30 --check --count --json"), 0);
+    assert_eq!(json["printed"], "checking 1\nchecking 20\n");
+
+    let failed = sandbox.run(&format!("{run} --arg i32:10"));
+    assert_eq!(failed.status, Some(1), "{failed}");
+    assert!(failed.stdout.starts_with("checking 1\nchecking 20\ncheck faulted"), "{failed}");
+    assert!(
+        failed.stderr.starts_with(
+            "error[assertion]: thread (1,0,0) of block (0,0,0): \
+             assertion `x[threadIdx.x] < limit && \"too large\"` failed at print.cu:33 in `void check(const int *, int)`\n"
+        ),
+        "{failed}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod console;
 
 use std::{
-    env,
+    env, fs,
     path::Path,
     process::{Command, Stdio},
 };
@@ -14,16 +14,22 @@ fn its_commands_run_and_print_what_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pages = console::Page::read(&root, &["README.md", "crates/simt/README.md", "guide/src"]);
     let commands: Vec<_> = pages.iter().flat_map(console::commands).collect();
+    let own = tempfile::tempdir().unwrap();
+    let vector = root.join("crates/simt/tests/data/foreign/vector.O3.sm_75.ptx");
+    fs::copy(vector, own.path().join("vector.ptx")).unwrap();
     let mut count = 0;
     for command in &commands {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        let ["cargo", "run", "-p", "warpfold-simt", "--", args @ ..] = words.as_slice() else {
-            continue;
+        // Installed commands run in a folder of the reader.
+        let (args, folder) = match words.as_slice() {
+            ["cargo", "run", "-p", "warpfold-simt", "--", args @ ..] => (args, root.as_path()),
+            ["simt", args @ ..] => (args, own.path()),
+            _ => continue,
         };
         let binary = env::var_os("SIMT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_simt").into());
         let output = Command::new(binary)
             .args(args)
-            .current_dir(&root)
+            .current_dir(folder)
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -2,8 +2,8 @@
 
 use simt::ptx::ast::{
     Address, AddressBase, AtomOp, Axis, CmpOp, Function, Imm, Linkage, LogicOp, Module, Op,
-    Ordering, PredicateOperand, RegId, Relocation, Scope, Space, SpecialReg, Target, Type, Value,
-    VarRef,
+    Ordering, PredicateOperand, RegId, Relocation, RelocationTarget, Scope, Space, SpecialReg,
+    Target, Type, Value, VarRef,
 };
 use simt::ptx::parse;
 
@@ -73,8 +73,18 @@ fn variables_and_initialisers() {
     assert_eq!(
         init.relocations,
         [
-            Relocation { offset: 0, variable: 1, addend: 0, generic: false },
-            Relocation { offset: 8, variable: 1, addend: 8, generic: true },
+            Relocation {
+                offset: 0,
+                target: RelocationTarget::Variable(1),
+                addend: 0,
+                generic: false
+            },
+            Relocation {
+                offset: 8,
+                target: RelocationTarget::Variable(1),
+                addend: 8,
+                generic: true
+            },
         ]
     );
     assert_eq!((pairs.size(), pairs.align), (24, 8));

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use simt::ptx::{ast::Op, parse};
-use simt::{LoadError, Module};
+use simt::{LoadError, Module, Refusal};
 
 fn corpus() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -95,9 +95,12 @@ fn examine(text: &str) -> Result<(), TestCaseError> {
 #[track_caller]
 fn refusal(bytes: &[u8]) -> (u32, u32, String) {
     match Module::from_bytes("damaged.ptx", bytes) {
-        Ok(_) => panic!("this was taken"),
+        Ok(module) => {
+            let refusals = module.kernels().iter().flat_map(simt::Kernel::refusals);
+            let Refusal { line, column, reason, .. } = refusals.last().expect("this was taken");
+            (*line, *column, reason.clone())
+        }
         Err(LoadError::Syntax(error)) => (error.line, error.column, error.message),
-        Err(LoadError::Unsupported { line, column, reason, .. }) => (line, column, reason),
         Err(other) => panic!("{other}"),
     }
 }

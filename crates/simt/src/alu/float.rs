@@ -9,7 +9,9 @@
 //!
 //! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and
 //! rounded. Their results are closer to the true value than hardware's, and not bit-equal to them.
+//! `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` are in `gross`.
 
+use crate::alu::{exact, gross};
 use crate::ptx::ast::{
     FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type,
 };
@@ -182,6 +184,18 @@ macro_rules! directed {
     };
 }
 
+/// Expands one expression for each of the directed roundings of doubles.
+macro_rules! directed64 {
+    ($rounding:expr, |$($arg:ident),+| $mode:ident => $body:expr) => {
+        match $rounding {
+            Rounding::NearestEven => return None,
+            Rounding::Zero => f64_op!(false, |$($arg),+| { const $mode: Rounding = Rounding::Zero; $body }),
+            Rounding::Down => f64_op!(false, |$($arg),+| { const $mode: Rounding = Rounding::Down; $body }),
+            Rounding::Up => f64_op!(false, |$($arg),+| { const $mode: Rounding = Rounding::Up; $body }),
+        }
+    };
+}
+
 /// `add sub mul div min max copysign` of single and double precision.
 pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Option<AluFn> {
     use FloatBinaryOp::{Add, Copysign, Div, Max, Min, Mul, Sub};
@@ -245,6 +259,12 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
         (Type::F64, Sub(NEAREST)) => f64_op!(sat, |a, b| a - b),
         (Type::F64, Mul(NEAREST)) => f64_op!(sat, |a, b| a * b),
         (Type::F64, Div(Precision::Rounded(NEAREST))) => f64_op!(sat, |a, b| a / b),
+        (Type::F64, Add(mode)) => directed64!(mode, |a, b| M => exact::add(a, b, M)),
+        (Type::F64, Sub(mode)) => directed64!(mode, |a, b| M => exact::add(a, -b, M)),
+        (Type::F64, Mul(mode)) => directed64!(mode, |a, b| M => exact::multiply(a, b, M)),
+        (Type::F64, Div(Precision::Rounded(mode))) => {
+            directed64!(mode, |a, b| M => exact::divide(a, b, M))
+        }
         (Type::F64, Min(MinMaxMode { nan: false, xorsign_abs: false })) => {
             f64_op!(sat, |a, b| minimum64(a, b))
         }
@@ -298,6 +318,7 @@ pub(crate) fn fma(ty: Type, rounding: Rounding, ftz: bool, sat: bool) -> Option<
             directed!(mode, ftz, sat, |a, b, c| M => add32::<FTZ>(f64::from(a) * f64::from(b), c.into(), M))
         }
         (Type::F64, Rounding::NearestEven) => f64_op!(sat, |a, b, c| a.mul_add(b, c)),
+        (Type::F64, mode) => directed64!(mode, |a, b, c| M => exact::fused(a, b, c, M)),
         _ => return None,
     })
 }
@@ -336,7 +357,15 @@ pub(crate) fn unary(op: FloatUnaryOp, ty: Type, ftz: bool) -> Option<AluFn> {
         (Type::F64, Abs) => alu!(|a: f64| -> f64 { a.abs() }),
         (Type::F64, Neg) => alu!(|a: f64| -> f64 { -a }),
         (Type::F64, Sqrt(NEAREST)) => f64_op!(false, |a| a.sqrt()),
-        (Type::F64, Rcp(NEAREST | Precision::Approx)) => f64_op!(false, |a| a.recip()),
+        (Type::F64, Rcp(NEAREST)) => f64_op!(false, |a| a.recip()),
+        (Type::F64, Sqrt(Precision::Rounded(mode))) => {
+            directed64!(mode, |a| M => exact::root(a, M))
+        }
+        (Type::F64, Rcp(Precision::Rounded(mode))) => {
+            directed64!(mode, |a| M => exact::divide(1.0, a, M))
+        }
+        (Type::F64, Rcp(Precision::Approx)) => gross::reciprocal(),
+        (Type::F64, Rsqrt) if ftz => gross::reciprocal_root(),
         (Type::F64, Rsqrt) => f64_op!(false, |a| 1.0 / a.sqrt()),
         _ => return None,
     })

@@ -10,7 +10,10 @@
 pub(crate) mod bits;
 pub(crate) mod compare;
 pub(crate) mod cvt;
+mod exact;
 pub(crate) mod float;
+mod gross;
 pub(crate) mod half;
 pub(crate) mod int;
 mod relation;
+pub(crate) mod video;

@@ -22,6 +22,9 @@ pub(crate) fn apply(op: AtomOp, ty: Type, global: bool, old: u64, a: u64, b: u64
             _ if ty.is_half() => half::atomic_sum(ty, old as u32, a as u32).into(),
             _ => old.wrapping_add(a),
         },
+        AtomOp::Min | AtomOp::Max if ty.is_half() => {
+            half::atomic_extreme(ty, old as u32, a as u32, op == AtomOp::Max).into()
+        }
         AtomOp::Min | AtomOp::Max => {
             let less = match ty {
                 Type::S32 => (old as i32) < a as i32,

@@ -2,6 +2,7 @@
 
 use crate::exec::config::LaunchConfig;
 use crate::exec::memory::MemoryView;
+use crate::exec::print::Printed;
 use crate::module::Kernel;
 
 /// The facts of a launch that are fixed before its blocks run. None of them changes while the
@@ -22,4 +23,5 @@ pub(crate) struct Job<'a> {
     /// The address of the grid's barrier, which a cooperative launch passes to the kernel in
     /// `%envreg1` (the high word) and `%envreg2` (the low word).
     pub(crate) workspace: u64,
+    pub(crate) printed: Printed,
 }

@@ -190,6 +190,10 @@ pub(crate) trait Observer {
     ) {
     }
 
+    /// A lane reads a value in order to print it.
+    #[inline(always)]
+    fn printed(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
     /// Lanes stand at a barrier of the block that is meant for all lanes of their warp, and others
     /// of these lanes have neither arrived nor exited.
     #[inline(always)]

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use crate::exec::memory::{Memory, MemoryError};
-use crate::module::Kernel;
-use crate::ptx::ast;
+use crate::ir::layout::function_address;
+use crate::module::Shared;
+use crate::ptx::ast::{self, RelocationTarget};
 
-/// The device addresses of the variables of a kernel's module. They are placed when the module
-/// first runs on `memory`.
-pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
-    let module = kernel.module();
+/// Whether a variable is in device memory.
+pub(crate) fn in_memory(variable: &ast::Variable) -> bool {
+    matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
+}
+
+/// The device addresses of the variables of a module. They are placed when the module first runs on
+/// `memory`, or when somebody first asks for an address.
+pub(crate) fn place(module: &Shared, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
     memory.module_variables(module.id, || {
-        let in_memory = |variable: &ast::Variable| {
-            matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
-        };
         let mut addresses = Vec::with_capacity(module.variables.len());
         for variable in &module.variables {
             let placed = if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) };
@@ -36,8 +38,11 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             };
             let mut bytes = init.bytes.clone();
             for relocation in &init.relocations {
-                let value =
-                    addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
+                let base = match relocation.target {
+                    RelocationTarget::Variable(index) => addresses[index as usize],
+                    RelocationTarget::Function(id) => function_address(id.0),
+                };
+                let value = base.wrapping_add_signed(relocation.addend);
                 let at = relocation.offset as usize;
                 bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }

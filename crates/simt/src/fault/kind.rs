@@ -85,9 +85,19 @@ pub enum FaultKind {
     /// The instruction `trap` or `brkpt`.
     #[error("trap")]
     Trap,
-    /// A call of `__assertfail`, which CUDA's `assert` makes when it fails.
-    #[error("assertion failed")]
-    Assertion,
+    /// A call of `__assertfail`, which CUDA's `assert` makes when it fails. A text that could not
+    /// be read is empty.
+    #[error("{}", assertion(condition, file, *line, function))]
+    Assertion {
+        /// The condition as written.
+        condition: String,
+        /// The source file, as the compiler wrote it.
+        file: String,
+        /// The line in the source file.
+        line: u32,
+        /// The function, as the compiler wrote it.
+        function: String,
+    },
     /// `brx.idx` with an index outside its table.
     #[error("branch index {index} is outside the table of {targets} targets")]
     BranchIndex {
@@ -95,6 +105,28 @@ pub enum FaultKind {
         index: u32,
         /// How many targets there are.
         targets: usize,
+    },
+    /// A call through an address that is not the address of a function with the call's prototype.
+    #[error(
+        "call through the address {address:#x}, which is not that of a function with the parameters and results of this call"
+    )]
+    CallTarget {
+        /// The address.
+        address: u64,
+    },
+    /// A call, through an address, of a function that the thread has not left yet.
+    #[error("`{function}` calls itself{}, and recursion is not simulated", through_names(through))]
+    Recursion {
+        /// The function.
+        function: String,
+        /// The functions that were called through an address between the two calls, in order.
+        through: Vec<String>,
+    },
+    /// An instruction that is not simulated, in a function that was called through an address.
+    #[error("{reason}")]
+    Unsupported {
+        /// The reason.
+        reason: String,
     },
     /// A barrier operand that PTX does not allow.
     #[error("{what} {value}: {allowed}")]
@@ -155,6 +187,12 @@ pub enum FaultKind {
     #[error("the address {address:#x} is not one of shared memory")]
     NotShared {
         /// The address.
+        address: u64,
+    },
+    /// A generic address that must name global memory, and does not.
+    #[error("the address {address:#x} is not one of global memory")]
+    NotGlobal {
+        /// The address, or the offset in its own space.
         address: u64,
     },
     /// An arrival at the cluster's barrier without a wait since the last one, or a wait without an
@@ -243,8 +281,11 @@ impl FaultKind {
             FaultKind::ReadOnly { .. } => "read-only",
             FaultKind::DivisionByZero => "division-by-zero",
             FaultKind::Trap => "trap",
-            FaultKind::Assertion => "assertion",
+            FaultKind::Assertion { .. } => "assertion",
             FaultKind::BranchIndex { .. } => "branch-index",
+            FaultKind::CallTarget { .. } => "call-target",
+            FaultKind::Recursion { .. } => "recursion",
+            FaultKind::Unsupported { .. } => "unsupported",
             FaultKind::BarrierOperand { .. } => "barrier-operand",
             FaultKind::NotInMask { .. } => "not-in-mask",
             FaultKind::Barrier { .. } => "divergent-barrier",
@@ -253,6 +294,7 @@ impl FaultKind {
             FaultKind::Mbarrier { .. } => "mbarrier",
             FaultKind::NoMbarrier { .. } => "no-mbarrier",
             FaultKind::NotShared { .. } => "not-shared",
+            FaultKind::NotGlobal { .. } => "not-global",
             FaultKind::ClusterBarrier { .. } => "cluster-barrier",
             FaultKind::ClusterRank { .. } => "cluster-rank",
             FaultKind::ExitedBlock { .. } => "exited-block",
@@ -305,6 +347,19 @@ impl FaultKind {
             _ => None,
         }
     }
+}
+
+fn assertion(condition: &str, file: &str, line: u32, function: &str) -> String {
+    let condition = if condition.is_empty() { String::new() } else { format!(" `{condition}`") };
+    let file = if file.is_empty() { String::new() } else { format!(" at {file}:{line}") };
+    let function = if function.is_empty() { String::new() } else { format!(" in `{function}`") };
+    format!("assertion{condition} failed{file}{function}")
+}
+
+/// The functions between two calls, as a part of a sentence.
+fn through_names(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { String::new() } else { " through ".to_owned() + &names.join(", ") }
 }
 
 fn describe(nearest: Option<Nearest>, space: Space) -> String {

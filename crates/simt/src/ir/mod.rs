@@ -17,6 +17,10 @@ pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
     /// The registers that each arithmetic instruction reads and writes; `None` for others.
     pub(crate) shapes: Vec<Option<Shape>>,
+    /// The index of the first instruction to run.
+    pub(crate) entry: u32,
+    /// The functions that can be called through an address.
+    pub(crate) outlined: Vec<Outlined>,
     /// The place in the PTX text of each instruction.
     pub(crate) places: Vec<Place>,
     /// The sizes of the register files.
@@ -52,6 +56,17 @@ impl Program {
     pub(crate) fn local_stride(&self) -> usize {
         self.local.next_multiple_of(16) as usize
     }
+}
+
+/// A function that can be called through an address.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlined {
+    pub(crate) name: String,
+    /// Its instructions: the first, and the one after the last.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// The word that holds the program counter to which it returns; 0 while it is not active.
+    pub(crate) link: u32,
 }
 
 /// A place in the PTX text.
@@ -166,6 +181,43 @@ pub(crate) struct Atomic {
     pub(crate) target: Option<Slot>,
     pub(crate) a: Slot,
     pub(crate) b: Option<Slot>,
+    /// The targets and the sources of the other elements of a vector.
+    pub(crate) more: Vec<(Option<Slot>, Slot)>,
+}
+
+impl Atomic {
+    /// How many bytes all elements have together.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.ty.size() * (1 + self.more.len() as u32)
+    }
+}
+
+/// `vprintf`. The format and the arguments are addresses, in registers of the doubles file. The
+/// result goes to a word.
+#[derive(Debug)]
+pub(crate) struct Print {
+    pub(crate) format: u32,
+    pub(crate) arguments: u32,
+    pub(crate) target: Slot,
+}
+
+/// `__assertfail`. The texts are addresses, in registers of the doubles file; the line is a word.
+#[derive(Debug)]
+pub(crate) struct Assertion {
+    pub(crate) message: u32,
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) function: u32,
+}
+
+/// A call through an address.
+#[derive(Debug)]
+pub(crate) struct IndirectCall {
+    /// A register of the doubles file: the address.
+    pub(crate) target: u32,
+    /// The addresses of the functions that may be called, in ascending order, and their indices in
+    /// [`Program::outlined`].
+    pub(crate) callees: Vec<(u64, u32)>,
 }
 
 /// A barrier of the block.
@@ -342,10 +394,17 @@ pub(crate) enum Op {
         index: u32,
         targets: Vec<u32>,
     },
+    CallIndirect(Box<IndirectCall>),
+    /// A return from a function that was called through an address.
+    Return {
+        link: u32,
+    },
     Exit,
     Trap {
         kind: FaultKind,
     },
+    Print(Box<Print>),
+    Assert(Box<Assertion>),
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),

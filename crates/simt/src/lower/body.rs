@@ -21,6 +21,7 @@ impl<'a> Lowering<'a> {
         let outer = std::mem::take(&mut self.pending);
         for instruction in &frame.function.body {
             if self.code.len() > MAX_INSTRUCTIONS {
+                self.is_full = true;
                 return self
                     .refuse(format!("more than {MAX_INSTRUCTIONS} instructions after inlining"));
             }
@@ -32,7 +33,25 @@ impl<'a> Lowering<'a> {
                 }
                 None => Guard::ALWAYS,
             };
-            self.instruction(frame, &instruction.op)?;
+            let (pending, depth, top) = (self.pending.len(), self.stack.len(), self.local_top);
+            let guard = self.guard;
+            if let Err(refusal) = self.instruction(frame, &instruction.op) {
+                if self.is_outlining && !self.is_full {
+                    // It is not known that the kernel calls this function, so the refusal becomes
+                    // the fault of a thread that comes here.
+                    self.guard = guard;
+                    self.emit(Op::Trap { kind: FaultKind::Unsupported { reason: refusal.reason } });
+                } else {
+                    self.note(*refusal);
+                }
+                // A call may have been left half-way.
+                self.pending.truncate(pending);
+                self.stack.truncate(depth);
+                self.local_top = top;
+            }
+            if self.is_full {
+                return Ok(());
+            }
         }
         starts.push(self.code.len() as u32);
         for branch in std::mem::replace(&mut self.pending, outer) {
@@ -49,6 +68,21 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// The reason for which the function at `first` on the stack cannot be called.
+    fn recursion(&self, first: usize) -> String {
+        let name = |id: &FunctionId| format!("`{}`", self.module.functions[id.index()].name);
+        let through: Vec<String> = self.stack[first + 1..].iter().map(name).collect();
+        let through = if through.is_empty() {
+            String::new()
+        } else {
+            " through ".to_owned() + &through.join(", ")
+        };
+        format!(
+            "{} calls itself{through}, and recursion is not simulated",
+            name(&self.stack[first])
+        )
+    }
+
     /// Inlines a call.
     pub(super) fn call(
         &mut self,
@@ -58,25 +92,22 @@ impl<'a> Lowering<'a> {
         args: &[CallArg],
     ) -> Result<()> {
         let function = &self.module.functions[callee.index()];
-        if function.is_assert_fail() {
-            self.emit(Op::Trap { kind: FaultKind::Assertion });
-            return Ok(());
+        if let Some(system) = function.system() {
+            return self.call_system(frame, system, function, returns, args);
         }
         if !function.defined {
             return self
                 .refuse(format!("`{}` is called but not defined in this module", function.name));
         }
-        if self.stack.contains(&callee) {
-            return self.refuse(format!(
-                "`{}` calls itself, and recursion is not simulated",
-                function.name
-            ));
+        if let Some(first) = self.stack.iter().position(|active| *active == callee) {
+            return self.refuse(self.recursion(first));
         }
         if self.stack.len() >= MAX_CALL_DEPTH {
             return self.refuse(format!("calls nest at most {MAX_CALL_DEPTH} deep"));
         }
         let registers = self.words as usize + self.doubles as usize + self.predicates as usize;
         if registers + function.registers.len() > MAX_REGISTERS {
+            self.is_full = true;
             return self.refuse(format!("more than {MAX_REGISTERS} registers after inlining"));
         }
         let (span, location, guard, top) = (self.span, self.location, self.guard, self.local_top);

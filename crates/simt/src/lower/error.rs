@@ -1,28 +1,45 @@
-//! The reasons for which a PTX text is refused.
+//! The reasons for which a PTX text or one of its kernels cannot be run.
+
+use std::fmt;
 
 use thiserror::Error;
 
 use crate::ptx;
+use crate::ptx::ast::Frame;
 
 /// The reason for which a PTX text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The text is not PTX, or it is PTX that the parser does not know.
+    /// The text is not PTX.
     #[error(transparent)]
     Syntax(#[from] ptx::Diagnostic),
-    /// The text is PTX that cannot be simulated.
-    #[error("{module}:{line}:{column}: {reason}: `{instruction}`")]
-    Unsupported {
-        /// The module's name, usually its file.
-        module: String,
-        /// The line, from 1.
-        line: u32,
-        /// The column in characters, from 1.
-        column: u32,
-        /// The instruction or declaration as written.
-        instruction: String,
-        /// The reason for which it cannot be simulated.
-        reason: String,
-    },
+}
+
+/// A reason for which a kernel cannot be run: an instruction or a declaration, of the kernel itself
+/// or of a function that it calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The kernel or function that contains the text.
+    pub function: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// The instruction or declaration as written.
+    pub instruction: String,
+    /// The reason, without a full stop.
+    pub reason: String,
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not contain them.
+    pub frames: Vec<Frame>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { line, column, instruction, reason, frames, .. } = self;
+        write!(f, "{line}:{column}: {reason}: `{instruction}`")?;
+        frames.first().map_or(Ok(()), |frame| write!(f, ", compiled from {frame}"))
+    }
 }

@@ -7,6 +7,8 @@ use crate::ptx::ast::{self, Function, RegId, Type, VarRef};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
     Value(Slot),
+    /// A register of 128 bits: the first of two neighbouring doubles.
+    Pair(u32),
     Predicate(u32),
 }
 
@@ -59,7 +61,9 @@ pub(super) fn index(slot: Slot) -> u32 {
 pub(super) fn target(frame: &Frame<'_>, reg: RegId) -> Slot {
     match frame.registers[reg.index()] {
         Register::Value(slot) => slot,
-        Register::Predicate(_) => unreachable!("the validator lets no predicate stand for a value"),
+        Register::Pair(_) | Register::Predicate(_) => {
+            unreachable!("the validator lets neither a predicate nor 128 bits stand for a value")
+        }
     }
 }
 
@@ -67,6 +71,18 @@ pub(super) fn target(frame: &Frame<'_>, reg: RegId) -> Slot {
 pub(super) fn predicate(frame: &Frame<'_>, reg: RegId) -> u32 {
     match frame.registers[reg.index()] {
         Register::Predicate(predicate) => predicate,
-        Register::Value(_) => unreachable!("the validator lets no value stand for a predicate"),
+        Register::Value(_) | Register::Pair(_) => {
+            unreachable!("the validator lets no value stand for a predicate")
+        }
+    }
+}
+
+/// The first of the two doubles of a declared register of 128 bits.
+pub(super) fn pair(frame: &Frame<'_>, reg: RegId) -> u32 {
+    match frame.registers[reg.index()] {
+        Register::Pair(first) => first,
+        Register::Value(_) | Register::Predicate(_) => {
+            unreachable!("the validator has compared the types")
+        }
     }
 }

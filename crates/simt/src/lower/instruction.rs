@@ -3,8 +3,9 @@
 use super::frame::{Frame, Register, index, predicate, target, unsigned};
 use super::lowering::{Lowering, Result};
 use super::steps::element;
+use super::wide::is_wide;
 use crate::alu::half::Flavour;
-use crate::alu::{bits, compare, cvt, float, half, int};
+use crate::alu::{bits, compare, cvt, float, half, int, video};
 use crate::fault::FaultKind;
 use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
@@ -18,6 +19,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn instruction(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<()> {
         use ast::Op as A;
         match *op {
+            ref wide if is_wide(wide) => self.wide(frame, wide),
             A::Mov { ty: Type::Pred, dst, src } => {
                 let a = self.predicate_value(frame, src)?;
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, false), (a, false));
@@ -108,6 +110,7 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
+            A::Unknown(ref unknown) => self.refuse(&unknown.message),
             // A launch begins only when the launches before it have ended, so `griddepcontrol` has
             // nothing to wait for.
             A::CacheControl { .. }
@@ -289,6 +292,25 @@ impl<'a> Lowering<'a> {
                 let f = if ty.is_half() { half::unary(op, ty) } else { float::unary(op, ty, ftz) };
                 self.alu(frame, f, (dst, ty), &[(a, ty)], Flavour::new(ftz, false, false).number())
             }
+            A::CvtTf32 { rounding, relu, dst, src } => {
+                let f = video::to_tf32(rounding);
+                self.alu(frame, Some(f), (dst, Type::B32), &[(src, Type::F32)], relu.into())
+            }
+            A::IntPairs { op, signed, relu, dst, a, b } => {
+                let (f, ty) = (video::packed(op, signed), Type::B32);
+                self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty)], relu.into())
+            }
+            A::Fns { dst, mask, base, offset } => {
+                let ty = Type::B32;
+                let sources = [(mask, ty), (base, ty), (offset, ty)];
+                self.alu(frame, Some(video::nth_set()), (dst, ty), &sources, 0)
+            }
+            A::Video { op, bytes, video: modifiers, dst, a, b, c } => {
+                let ty = Type::B32;
+                let sources = [(a, ty), (b, ty), (c, ty)];
+                let f = video::simd(op, bytes);
+                self.alu(frame, Some(f), (dst, ty), &sources, modifiers.to_bits())
+            }
             A::Testp { test, ty, dst, a } => {
                 let a = index(self.value(frame, a, ty)?);
                 let operands = Operands { d: predicate(frame, dst), a, ..Operands::default() };
@@ -362,6 +384,9 @@ impl<'a> Lowering<'a> {
             A::Call { callee, ref returns, ref args, .. } => {
                 self.call(frame, callee, returns, args)
             }
+            A::CallIndirect { target, ref callees, ref returns, ref args, .. } => {
+                self.call_indirect(frame, target, callees, returns, args)
+            }
 
             A::Barrier { op, aligned, id, threads } => {
                 self.barrier(frame, BarrierKind::Plain(op), aligned, id, threads)
@@ -370,6 +395,7 @@ impl<'a> Lowering<'a> {
                 let target = match frame.registers[dst.index()] {
                     Register::Predicate(target) => target,
                     Register::Value(slot) => index(slot),
+                    Register::Pair(_) => unreachable!("the validator has compared the types"),
                 };
                 let source = predicate(frame, pred.reg);
                 let kind = BarrierKind::Reduce { op, source, negated: pred.negated, target };
@@ -460,7 +486,25 @@ impl<'a> Lowering<'a> {
                 // ptxas also treats an atomic whose result nothing reads as one without a result.
                 let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
                 let target = dst.filter(read).map(|dst| target(frame, dst));
-                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };
+                let more = Vec::new();
+                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b, more };
+                self.emit(Op::Atomic(Box::new(atomic)));
+                Ok(())
+            }
+            A::AtomVector { op, ordering, space, ty, ref dst, addr, ref src } => {
+                let (space, address) = self.address(frame, space, addr)?;
+                let mut elements = Vec::new();
+                for (i, value) in src.iter().enumerate() {
+                    let target = dst.get(i).copied().flatten().map(|dst| target(frame, dst));
+                    elements.push((target, self.value(frame, *value, ty)?));
+                }
+                let (target, a) = elements.remove(0);
+                // An instruction that returns anything is one with a result.
+                let returned = || elements.iter().find_map(|(target, _)| *target);
+                let sink = target.is_none() && returned().is_some();
+                let target = if sink { Some(self.temporary(ty)) } else { target };
+                let (b, more) = (None, elements);
+                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b, more };
                 self.emit(Op::Atomic(Box::new(atomic)));
                 Ok(())
             }

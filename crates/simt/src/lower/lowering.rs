@@ -1,19 +1,26 @@
 //! The state of lowering, and the instructions that it emits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::error::LoadError;
-use crate::ir::{Guard, Init, Inst, Op, Place, Program};
+use super::Lowered;
+use super::error::Refusal;
+use crate::ir::{Guard, Init, Inst, Op, Outlined, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
 use crate::registers::{AluFn, Operands, Shape};
 
 /// The offset of dynamic shared memory is a multiple of this many bytes.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
 
-pub(super) type Result<T> = std::result::Result<T, LoadError>;
+pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
 
 pub(super) struct Lowering<'a> {
     pub(super) module: &'a ast::Module,
+    kernel: &'a Function,
+    pub(super) refusals: Vec<Refusal>,
+    /// The lines and columns of the refusals.
+    refused: HashSet<(u32, u32)>,
+    /// Whether nothing more is lowered, because a limit is exceeded.
+    pub(super) is_full: bool,
     pub(super) code: Vec<Inst>,
     pub(super) shapes: Vec<Option<Shape>>,
     pub(super) places: Vec<Place>,
@@ -46,6 +53,18 @@ pub(super) struct Lowering<'a> {
     pub(super) pending: Vec<usize>,
     /// The functions that are being inlined, the outermost first.
     pub(super) stack: Vec<FunctionId>,
+    /// The functions that the kernel may call through an address, and their numbers.
+    pub(super) outlined: Vec<Outlined>,
+    pub(super) outlined_numbers: HashMap<FunctionId, u32>,
+    /// Whether such a function is being lowered.
+    pub(super) is_outlining: bool,
+    /// Where such functions find their arguments in local memory, and where they leave results.
+    pub(super) arguments: u64,
+    pub(super) results: u64,
+    /// How many possible callees all indirect calls have together.
+    pub(super) callees: usize,
+    /// The index of the kernel's first instruction.
+    entry: u32,
     /// The place of the instruction that is being lowered, and the source line from which it was
     /// compiled.
     pub(super) span: ast::Span,
@@ -59,6 +78,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn new(module: &'a ast::Module, kernel: &'a Function) -> Lowering<'a> {
         Lowering {
             module,
+            kernel,
+            refusals: Vec::new(),
+            refused: HashSet::new(),
+            is_full: false,
             code: Vec::new(),
             shapes: Vec::new(),
             places: Vec::new(),
@@ -80,6 +103,13 @@ impl<'a> Lowering<'a> {
             carry: None,
             pending: Vec::new(),
             stack: Vec::new(),
+            outlined: Vec::new(),
+            outlined_numbers: HashMap::new(),
+            is_outlining: false,
+            arguments: 0,
+            results: 0,
+            callees: 0,
+            entry: 0,
             span: kernel.span,
             location: None,
             fresh: true,
@@ -87,15 +117,33 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Says that the kernel itself is lowered from here on.
+    pub(super) fn begin_kernel(&mut self) {
+        self.entry = self.code.len() as u32;
+        (self.span, self.location, self.guard) = (self.kernel.span, None, Guard::ALWAYS);
+    }
+
+    /// Refuses the instruction or declaration that is being lowered.
     pub(super) fn refuse<T>(&self, reason: impl Into<String>) -> Result<T> {
         let text = self.module.text(self.span);
-        Err(LoadError::Unsupported {
-            module: self.module.name.clone(),
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        let function =
+            self.stack.last().map_or(self.kernel, |id| &self.module.functions[id.index()]);
+        Err(Box::new(Refusal {
+            function: function.name.clone(),
             line: self.span.line,
             column: self.module.column(self.span),
-            instruction: text.lines().next().unwrap_or_default().trim().to_owned(),
+            instruction: words.join(" "),
             reason: reason.into(),
-        })
+            frames: self.location.map_or_else(Vec::new, |location| self.module.frames(location)),
+        }))
+    }
+
+    /// Keeps a refusal. A function that is inlined several times refuses once.
+    pub(super) fn note(&mut self, refusal: Refusal) {
+        if self.refused.insert((refusal.line, refusal.column)) {
+            self.refusals.push(refusal);
+        }
     }
 
     pub(super) fn emit(&mut self, op: Op) {
@@ -124,7 +172,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
+    pub(super) fn finish(mut self, param_bytes: u64) -> Lowered {
         let uses_dynamic = !self.dynamic.is_empty();
         let static_shared = self.shared_end;
         let dynamic_base = if uses_dynamic {
@@ -137,13 +185,11 @@ impl<'a> Lowering<'a> {
             if wide { &mut self.double_values } else { &mut self.word_values }
                 .push((register, init));
         }
-        self.span = kernel.span;
-        if self.code.is_empty() {
-            return self.refuse("a kernel without instructions");
-        }
         let program = Program {
             code: self.code,
             shapes: self.shapes,
+            entry: self.entry,
+            outlined: self.outlined,
             places: self.places,
             words: self.words as usize,
             doubles: self.doubles as usize,
@@ -158,6 +204,6 @@ impl<'a> Lowering<'a> {
             local: self.local_end as u32,
             params: param_bytes as u32,
         };
-        Ok((program, uses_dynamic))
+        Lowered { program, uses_dynamic_shared: uses_dynamic, refusals: self.refusals }
     }
 }

@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
                 self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;
                 Ok(d)
             }
-            Value::Special(_) | Value::Address(..) => {
+            Value::Special(_) | Value::Address(..) | Value::Function(_) => {
                 self.refuse("a predicate must be a register or a number")
             }
         }

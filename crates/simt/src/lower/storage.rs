@@ -1,6 +1,6 @@
 //! Storage of variables: shared memory of the kernel, local memory of the frames.
 
-use super::frame::{Frame, Register};
+use super::frame::{Frame, Register, index};
 use super::lowering::{Lowering, Result};
 use crate::ir::{Slot, Space};
 use crate::ptx::ast::{self, Function, Type};
@@ -25,6 +25,11 @@ impl<'a> Lowering<'a> {
                     let predicate = self.predicate();
                     self.zeroed_predicates.push(predicate);
                     Register::Predicate(predicate)
+                }
+                Type::B128 => {
+                    let halves = [0; 2].map(|_| index(self.temporary(Type::B64)));
+                    self.zeroed_doubles.extend(halves);
+                    Register::Pair(halves[0])
                 }
                 ty => {
                     let slot = self.temporary(ty);

@@ -3,6 +3,7 @@
 use super::frame::{Frame, Register, index, slot, storage, target, unsigned};
 use super::lowering::{Lowering, Result};
 use crate::alu::bits;
+use crate::ir::layout::function_address;
 use crate::ir::{Init, Op, Slot};
 use crate::ptx::ast::{self, RegId, SpecialReg, Type, Value, VarRef};
 use crate::registers::{AluFn, Operands};
@@ -107,13 +108,14 @@ impl<'a> Lowering<'a> {
         let (found, found_ty) = match value {
             Value::Reg(reg) => match frame.registers[reg.index()] {
                 Register::Value(found) => (found, frame.function.reg_type(reg)),
-                Register::Predicate(_) => {
-                    return self.refuse("a predicate where a value is needed");
+                Register::Pair(_) | Register::Predicate(_) => {
+                    return self.refuse("a predicate or 128 bits where a value is needed");
                 }
             },
             Value::Imm(imm) => return Ok(self.constant(imm.bits(ty), ty)),
             Value::Special(special) => (self.special(special), special.ty()),
             Value::Address(var, offset) => return self.address_of(frame, var, offset, wide),
+            Value::Function(id) => return Ok(self.constant(function_address(id.0), ty)),
         };
         if matches!(found, Slot::Double(_)) == wide {
             return Ok(found);

@@ -54,11 +54,19 @@ pub(super) struct Error {
     pub(super) span: Span,
     pub(super) message: String,
     pub(super) help: Option<String>,
+    /// Whether the text is an instruction that could be right, but that is not known.
+    pub(super) unknown: bool,
 }
 
 impl Error {
+    /// An error in the text.
     pub(super) fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: None }
+        Self { span, message: message.into(), help: None, unknown: false }
+    }
+
+    /// An instruction, or a form of one, that is not known.
+    pub(super) fn unknown(span: Span, message: impl Into<String>) -> Self {
+        Self { unknown: true, ..Self::new(span, message) }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
@@ -66,10 +74,23 @@ impl Error {
         self
     }
 
-    /// Adds the name of the file and the text of the line. Tabs become single spaces, so that the
-    /// caret stands under its column.
+    /// Adds the name of the file and the text of the line.
     pub(super) fn locate(self, file: &str, source: &str) -> Diagnostic {
-        let at = (self.span.start as usize).min(source.len());
+        Diagnostic::at(self.span, self.message, self.help, file, source)
+    }
+}
+
+impl Diagnostic {
+    /// A diagnostic for a part of a text. Tabs become single spaces, so that the caret stands under
+    /// its column.
+    pub(super) fn at(
+        span: Span,
+        message: String,
+        help: Option<String>,
+        file: &str,
+        source: &str,
+    ) -> Diagnostic {
+        let at = (span.start as usize).min(source.len());
         let start = (0..=at).rev().find(|index| source.is_char_boundary(*index)).unwrap_or(0);
         let line_start = source[..start].rfind('\n').map_or(0, |index| index + 1);
         let line_end = source[start..].find('\n').map_or(source.len(), |index| start + index);
@@ -80,8 +101,8 @@ impl Error {
             source_line: source[line_start..line_end]
                 .trim_end()
                 .replace(|c: char| c.is_control(), " "),
-            message: self.message,
-            help: self.help,
+            message,
+            help,
         }
     }
 }

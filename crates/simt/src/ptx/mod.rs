@@ -1,7 +1,7 @@
 //! PTX text: syntax tree, lexer, parser, validator.
 //!
-//! [`parse`] is the entry point. It refuses everything that it does not know, with the place, so
-//! that a running kernel never meets an unknown instruction.
+//! [`parse`] refuses everything that it does not know, with the place. [`parse_with_unknown`] keeps
+//! instructions that it does not know, so that the other kernels of a module can be run.
 
 pub mod ast;
 mod diagnostic;
@@ -60,5 +60,35 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
 pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
     let module = parser::parse(name, text)?;
     validate::validate(&module)?;
+    Ok(module)
+}
+
+/// Parses and validates a PTX file, as [`parse`] does, but keeps instructions that are not known,
+/// as [`ast::Op::Unknown`].
+///
+/// ```
+/// use simt::ptx::ast::Op;
+///
+/// let module = simt::ptx::parse_with_unknown(
+///     "new.ptx",
+///     ".version 9.9
+///     .target sm_75
+///     .visible .entry k() {
+///         .reg .b32 %r<3>;
+///         frobnicate.b32 %r1, {%r2, 7};
+///         ret;
+///     }",
+/// )?;
+/// let Op::Unknown(unknown) = &module.functions[0].body[0].op else { panic!() };
+/// assert_eq!(unknown.message, "unknown instruction `frobnicate.b32`");
+/// # Ok::<(), simt::ptx::Diagnostic>(())
+/// ```
+///
+/// # Errors
+/// A [`Diagnostic`] for the first part of the text that is not an instruction, or that
+/// breaks a rule of the PTX ISA.
+pub fn parse_with_unknown(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
+    let mut module = parser::parse_with_unknown(name, text)?;
+    validate::validate_with_unknown(&mut module)?;
     Ok(module)
 }

@@ -141,23 +141,6 @@ fn the_kernels_own_limits_hold() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_at_load() {
-    let refused = |declarations: &str, body: &str| {
-        let text = format!(
-            ".version 8.0\n.target sm_75\n.address_size 64\n{declarations}\n.entry k() {{ .reg .f64 %g<4>; \n{body}\n ret; }}"
-        );
-        Module::from_ptx("refused.ptx", &text).expect_err("must be refused").to_string()
-    };
-    assert_snapshot!(refused("", "add.rz.f64 %g0, %g1, %g2;"), @"refused.ptx:6:1: this form of the instruction is not simulated: `add.rz.f64 %g0, %g1, %g2;`");
-    assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"refused.ptx:4:13: `f` calls itself, and recursion is not simulated: `call f;`");
-    assert_snapshot!(refused(".extern .func f();", "call f;"), @"`call`: function `f` has no body in this module
- --> refused.ptx:6:1
-  |
-6 | call f;
-  | ^");
-}
-
-#[test]
 fn the_device_runs_out_of_memory() {
     let memory = Memory::new(1000);
     let first = memory.alloc(600).unwrap();

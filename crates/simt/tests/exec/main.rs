@@ -10,14 +10,21 @@
 #![allow(clippy::manual_is_multiple_of, reason = "the kernels under test compute remainders")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
 
+mod calls;
+mod directed;
 mod faults;
 mod floats;
+mod gross;
 mod halves;
 mod integers;
 #[path = "../foreign/nearest.rs"]
 mod nearest;
+mod refusals;
 mod scheduling;
+mod simd;
+mod vectors;
 mod warp;
+mod wide;
 
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, launch_named};
 

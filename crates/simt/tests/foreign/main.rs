@@ -1,14 +1,17 @@
 //! Textbook kernels in CUDA C++ (`data/foreign/*.cu`), which nvcc compiled for release and for
 //! debugging. Their results are compared with results that are computed here. Integers and single
 //! roundings must agree to the bit. Other floats must lie within bounds that follow from the number
-//! of roundings.
+//! of roundings, or from the documentation of CUDA.
 
 #![allow(clippy::float_cmp, reason = "a single rounding has one right result")]
 
+mod calls;
 mod elementwise;
 mod halves;
+mod mathematics;
 mod nearest;
 mod physics;
+mod printing;
 mod reductions;
 mod tiles;
 mod together;

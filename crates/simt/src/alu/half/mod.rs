@@ -318,6 +318,20 @@ pub(crate) fn atomic_sum(ty: Type, a: u32, b: u32) -> u32 {
     }
 }
 
+/// The value that `atom.min.noftz` or (`greatest`) `atom.max.noftz` stores, as [`atomic_sum`].
+pub(crate) fn atomic_extreme(ty: Type, a: u32, b: u32, greatest: bool) -> u32 {
+    fn one<H: Half>(a: u32, b: u32, greatest: bool) -> u32 {
+        let plain = Flavour::new(false, false, false);
+        extreme(plain, H::new(a as u16), H::new(b as u16), greatest).bits().into()
+    }
+    match ty {
+        Type::F16 => one::<f16>(a, b, greatest),
+        Type::Bf16 => one::<bf16>(a, b, greatest),
+        Type::F16x2 => one::<f16>(a, b, greatest) | one::<f16>(a >> 16, b >> 16, greatest) << 16,
+        _ => one::<bf16>(a, b, greatest) | one::<bf16>(a >> 16, b >> 16, greatest) << 16,
+    }
+}
+
 /// The second of two values in a word.
 #[derive(Clone, Copy)]
 struct High<H>(H);

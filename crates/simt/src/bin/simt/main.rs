@@ -35,7 +35,8 @@ enum Command {
     Run(run::Args),
     /// List the kernels of a file with their parameters
     List(list::Args),
-    /// Check that the simulator can parse and run the kernels of a file
+    /// Check that the simulator can parse and run the kernels of a file, and name the instructions
+    /// that it cannot run
     Parse(list::Args),
 }
 
@@ -43,6 +44,8 @@ enum Command {
 enum Failure {
     /// The arguments or the PTX cannot be used: status 2.
     Refused(Error),
+    /// The PTX cannot be used, and the reason has been printed: status 2.
+    Unusable,
     /// The run failed: status 1.
     Failed(Error),
     /// The run failed, and the reason has been printed: status 1.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Refused(error)) => (Some(error), 2),
         Err(Failure::Failed(error)) => (Some(error), 1),
+        Err(Failure::Unusable) => (None, 2),
         Err(Failure::Reported) => (None, 1),
     };
     if let Some(error) = error {

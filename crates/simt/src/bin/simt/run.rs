@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value as Json, json};
@@ -191,6 +192,23 @@ struct Outcome {
     findings: Sorted,
     trace: Option<Trace>,
     fault: Option<Box<Fault>>,
+    /// What the kernel printed, for JSON. Otherwise it goes to stdout at once.
+    printed: Text,
+}
+
+/// A text that several owners share, one of which writes it.
+#[derive(Clone, Default)]
+struct Text(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Text {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Outcome {
@@ -310,7 +328,13 @@ fn launch(args: &Args, kernel: &Kernel, suppressions: &Suppressions) -> Result<O
     };
     let mut outcome = Outcome::default();
     for (index, mode) in args.modes().into_iter().enumerate() {
-        let (memory, values) = place(args, mode)?;
+        let (mut memory, values) = place(args, mode)?;
+        // Each run prints the same, so the text of the first is shown.
+        match (index, args.json) {
+            (0, false) => {}
+            (0, true) => memory.print_to(outcome.printed.clone()),
+            _ => memory.print_to(io::sink()),
+        }
         match outcome.run(mode, kernel, &config, &values, &memory, suppressions) {
             Ok(()) => {}
             Err(LaunchError::Fault(fault)) => outcome.fault = Some(fault),
@@ -386,6 +410,8 @@ fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
         }
         put("instructions", profile.instructions.iter().map(json::instruction).collect());
     }
+    let printed = outcome.printed.0.lock().unwrap_or_else(PoisonError::into_inner);
+    put("printed", String::from_utf8_lossy(&printed).into());
     put("checked", args.check.into());
     let Sorted { reports, suppressed, unused, .. } = &outcome.findings;
     put("reports", reports.iter().map(json::report).collect());

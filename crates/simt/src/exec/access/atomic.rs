@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::atomic::fence;
+use std::sync::{Mutex, PoisonError};
 
 use super::request::{Request, by_space};
 use super::value::{read, source};
@@ -10,8 +11,9 @@ use crate::exec::env::Env;
 use crate::exec::memory;
 use crate::exec::observer::{At, Observer};
 use crate::exec::raised::LaneFault;
-use crate::fault::Access;
+use crate::fault::{Access, FaultKind};
 use crate::ir::{Atomic, Slot, Space};
+use crate::ptx::ast::{AtomOp, Type};
 use crate::registers::{LANES, Lane, Registers};
 
 /// Executes an atomic, and returns whether any value in memory changed.
@@ -29,10 +31,16 @@ pub(crate) fn atomic<O: Observer>(
         fence(Ordering::SeqCst);
     }
     let width = atomic.ty.size();
-    let total = u64::from(width);
+    let total = u64::from(atomic.bytes());
     let request =
         Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
     by_space(request, env.rank, |request| {
+        if !atomic.more.is_empty() || atomic.ty == Type::B128 {
+            let several = if atomic.ty == Type::B128 { wide } else { vector };
+            changed |= several(atomic, request, env, registers, at.warp)?;
+            observer.access(env, at, request);
+            return Ok(());
+        }
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
         let change = |registers: &Registers, lane: usize| {
@@ -63,13 +71,7 @@ pub(crate) fn atomic<O: Observer>(
                 }
             }
         }
-        match atomic.target {
-            Some(Slot::Word(target)) => {
-                <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
-            }
-            Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
-            None => {}
-        }
+        put(registers, atomic.target, request.mask, old);
         observer.access(env, at, request);
         Ok(())
     })?;
@@ -77,5 +79,116 @@ pub(crate) fn atomic<O: Observer>(
         fence(Ordering::SeqCst);
     }
     env.acted |= changed;
+    Ok(changed)
+}
+
+/// Writes the old values to the target.
+#[inline(always)]
+fn put(registers: &mut Registers, target: Option<Slot>, mask: u32, old: [u64; LANES]) {
+    match target {
+        Some(Slot::Word(target)) => {
+            <u32 as Lane>::put(registers, target, mask, old.map(|value| value as u32));
+        }
+        Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, mask, old),
+        None => {}
+    }
+}
+
+/// Changes the elements of a vector in global memory, each on its own. Returns whether any changed.
+#[cold]
+fn vector(
+    atomic: &Atomic,
+    request: &Request,
+    env: &mut Env<'_>,
+    registers: &mut Registers,
+    _warp: u32,
+) -> Result<bool, LaneFault> {
+    if !matches!(request.space, Space::Global | Space::Generic) {
+        let lane = request.mask.trailing_zeros();
+        let address = request.addresses[lane as usize];
+        return Err(Box::new((lane, FaultKind::NotGlobal { address })));
+    }
+    let mut changed = false;
+    let width = atomic.ty.size();
+    let mut results = Vec::new();
+    let first = (atomic.target, atomic.a);
+    for (element, (target, a)) in std::iter::once(&first).chain(&atomic.more).enumerate() {
+        let mut old = [0; LANES];
+        request.global(env, |lane, found, offset| {
+            let a = source(registers, *a, lane);
+            let change = |old| atomic::apply(atomic.op, atomic.ty, true, old, a, 0);
+            let at = offset + element * width as usize;
+            old[lane] = memory::update(&found.words, at, width, change);
+            changed |= change(old[lane]) != old[lane];
+        })?;
+        results.push((*target, old));
+    }
+    // A target may also be the source of another element.
+    for (target, old) in results {
+        put(registers, target, request.mask, old);
+    }
+    Ok(changed)
+}
+
+/// Exchanges 128 bits, or compares and exchanges them. Returns whether any changed.
+#[cold]
+fn wide(
+    atomic: &Atomic,
+    request: &Request,
+    env: &mut Env<'_>,
+    registers: &mut Registers,
+    warp: u32,
+) -> Result<bool, LaneFault> {
+    // Device memory consists of words of 64 bits, so one such atomic runs at a time.
+    static ONE: Mutex<()> = Mutex::new(());
+    let whole = |slot: Slot, lane: usize| {
+        let Slot::Double(first) = slot else { unreachable!("128 bits are two doubles") };
+        let half = |register: u32| u128::from(registers.doubles[register as usize][lane]);
+        half(first) | half(first + 1) << 64
+    };
+    let change = |lane: usize, old: u128| {
+        let a = whole(atomic.a, lane);
+        match (atomic.op, atomic.b) {
+            (AtomOp::Cas, Some(b)) if old == a => whole(b, lane),
+            (AtomOp::Cas, _) => old,
+            _ => a,
+        }
+    };
+    let (mut low, mut high, mut changed) = ([0; LANES], [0; LANES], false);
+    let mut note = |lane: usize, old: u128, new: u128| {
+        (low[lane], high[lane]) = (old as u64, (old >> 64) as u64);
+        changed |= old != new;
+    };
+    match request.space {
+        Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
+            let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let half = |at| u128::from(memory::load(&found.words, at, 8));
+            let old = half(offset) | half(offset + 8) << 64;
+            let new = change(lane, old);
+            if new != old {
+                memory::update(&found.words, offset, 8, |_| new as u64);
+                memory::update(&found.words, offset + 8, 8, |_| (new >> 64) as u64);
+            }
+            note(lane, old, new);
+        })?,
+        Space::Param => request.refuse_parameter()?,
+        Space::Shared | Space::Cluster | Space::Local => {
+            request.check_block(env)?;
+            let stride = env.program.local_stride();
+            let memory = request.memory(env);
+            for lane in request.lanes() {
+                let at = request.lane_base(stride, warp, lane) + request.addresses[lane] as usize;
+                let half = |at| u128::from(read(memory, at, 8));
+                let old = half(at) | half(at + 8) << 64;
+                let new = change(lane, old);
+                memory[at..at + 16].copy_from_slice(&new.to_le_bytes());
+                note(lane, old, new);
+            }
+        }
+    }
+    if let Some(Slot::Double(target)) = atomic.target {
+        put(registers, Some(Slot::Double(target)), request.mask, low);
+        put(registers, Some(Slot::Double(target + 1)), request.mask, high);
+    }
     Ok(changed)
 }

@@ -129,7 +129,7 @@ impl<'a> Block<'a> {
                 warp.registers.words[*register as usize] = [value; LANES];
             }
             zero(&mut warp.registers, self.env.program);
-            warp.start();
+            warp.start(self.env.program.entry);
         }
     }
 

@@ -6,6 +6,7 @@ use crate::dim::Dim3;
 use crate::exec::memory::MemoryError;
 use crate::fault::Fault;
 use crate::limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+use crate::lower::Refusal;
 
 /// The reason for which a launch was refused or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -18,6 +19,19 @@ pub enum LaunchError {
         module: String,
         /// The name asked for.
         kernel: String,
+    },
+    /// A kernel that uses instructions that are not simulated, itself or through functions that it
+    /// calls.
+    #[error("kernel `{kernel}` cannot be run: {module}:{first}{}", more(*others))]
+    Unsupported {
+        /// The module's name, usually its file.
+        module: String,
+        /// The kernel.
+        kernel: String,
+        /// The first reason of [`Kernel::refusals`](crate::Kernel::refusals).
+        first: Box<Refusal>,
+        /// How many other reasons there are.
+        others: usize,
     },
     /// A grid with a zero dimension or beyond the limits.
     #[error("grid {grid} is not allowed: each dimension must be at least 1 and at most {MAX_GRID}")]
@@ -134,4 +148,13 @@ pub enum LaunchError {
     /// The kernel faulted. Memory keeps everything that its blocks had written before.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+}
+
+/// The end of a sentence about the first of several reasons.
+fn more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => ", and 1 more instruction".to_owned(),
+        others => format!(", and {others} more instructions"),
+    }
 }

@@ -12,6 +12,7 @@ use crate::exec::grid::Grid;
 use crate::exec::job::Job;
 use crate::exec::memory::Memory;
 use crate::exec::observer::{Observer, Plain};
+use crate::exec::print::Printed;
 use crate::exec::variables;
 use crate::exec::workspace::Workspace;
 use crate::fault::Fault;
@@ -85,7 +86,7 @@ pub(crate) fn run<O: Observer + Send>(
     let params = check(kernel, config, args)?;
     let no_room =
         |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
-    let variables = variables::place(kernel, memory).map_err(no_room)?;
+    let variables = variables::place(kernel.module(), memory).map_err(no_room)?;
     if !O::NOTES_WRITES {
         memory.assume_written();
     }
@@ -103,6 +104,7 @@ pub(crate) fn run<O: Observer + Send>(
         cluster,
         has_clusters: cluster > 1 || kernel.wants_cluster(),
         workspace: workspace.address(),
+        printed: Printed::default(),
     };
     let grid = Grid::new(&job, workers as u64);
     let observers = std::thread::scope(|scope| {
@@ -118,7 +120,9 @@ pub(crate) fn run<O: Observer + Send>(
         }
         observers
     });
-    Ok((observers, grid.into_fault()))
+    let fault = grid.into_fault();
+    memory.print(&job.printed.into_text());
+    Ok((observers, fault))
 }
 
 /// Runs the kernel of this name, as [`launch`] does.

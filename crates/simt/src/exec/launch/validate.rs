@@ -14,6 +14,14 @@ pub(super) fn check(
     config: &LaunchConfig,
     args: &[Arg],
 ) -> Result<Vec<u8>, LaunchError> {
+    if let [first, others @ ..] = kernel.refusals() {
+        return Err(LaunchError::Unsupported {
+            module: kernel.module_name().to_owned(),
+            kernel: kernel.name().to_owned(),
+            first: Box::new(first.clone()),
+            others: others.len(),
+        });
+    }
     let within = |dim: Dim3, max: Dim3| {
         (1..=max.x).contains(&dim.x) && (1..=max.y).contains(&dim.y) && (1..=max.z).contains(&dim.z)
     };

@@ -9,11 +9,13 @@
 
 mod allocation;
 mod error;
+mod output;
 mod view;
 mod words;
 mod written;
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -23,6 +25,7 @@ pub(crate) use view::MemoryView;
 pub(crate) use words::{MergedStores, load, update};
 pub(crate) use written::Written;
 
+use output::Output;
 use words::zeroed_words;
 
 /// The address of the first allocation. Nothing lies below, so that null and small integers are
@@ -72,6 +75,7 @@ pub struct Memory {
     /// The addresses of the `.global` and `.const` variables of all modules that have run on this
     /// memory, by the number of the module.
     variables: Mutex<HashMap<u64, Arc<[u64]>>>,
+    output: Output,
 }
 
 impl Memory {
@@ -84,6 +88,7 @@ impl Memory {
             notes_writes: false,
             state: RwLock::new(state),
             variables: Mutex::default(),
+            output: Output::default(),
         }
     }
 
@@ -215,6 +220,66 @@ impl Memory {
             *byte = load(&allocation.words, (first + body.len()) * 8 + i, 1) as u8;
         }
         Ok(())
+    }
+
+    /// Chooses where the text of `printf` in kernels goes; without this call it goes to stdout.
+    ///
+    /// The text of a launch is written at the end of the launch, also if the launch ends with a
+    /// fault. The blocks' texts follow each other in the order of the blocks' linear indices. In a
+    /// block, the text has the order in which the threads printed; the lanes of a warp that print
+    /// together do so in ascending order.
+    ///
+    /// ```
+    /// use std::io::{self, Write};
+    /// use std::sync::mpsc::{Sender, channel};
+    ///
+    /// use simt::{LaunchConfig, Memory, Module, launch};
+    ///
+    /// struct Sink(Sender<Vec<u8>>);
+    /// impl Write for Sink {
+    ///     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+    ///         self.0.send(text.to_vec()).map_err(io::Error::other)?;
+    ///         Ok(text.len())
+    ///     }
+    ///     fn flush(&mut self) -> io::Result<()> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let module = Module::from_ptx(
+    ///     "hello.ptx",
+    ///     ".version 7.0
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);
+    ///      .global .align 1 .b8 text[4] = {72, 105, 10, 0};
+    ///      .visible .entry hello() {
+    ///          .reg .b64 %rd<2>;
+    ///          .param .b64 format; .param .b64 arguments; .param .b32 count;
+    ///          mov.u64 %rd1, text;
+    ///          st.param.b64 [format], %rd1;
+    ///          st.param.b64 [arguments], 0;
+    ///          call (count), vprintf, (format, arguments);
+    ///          ret;
+    ///      }",
+    /// )?;
+    /// let mut memory = Memory::new(1 << 20);
+    /// let (sender, receiver) = channel();
+    /// memory.print_to(Sink(sender));
+    /// let kernel = module.kernel("hello").ok_or("no such kernel")?;
+    /// launch(kernel, &LaunchConfig::new(1, 2), &[], &memory)?;
+    /// assert_eq!(receiver.recv()?, b"Hi\nHi\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn print_to(&mut self, sink: impl Write + Send + 'static) {
+        self.output = Output::new(sink);
+    }
+
+    /// Writes the text of a launch to its sink.
+    pub(crate) fn print(&self, text: &[u8]) {
+        if !text.is_empty() {
+            self.output.write(text);
+        }
     }
 
     /// How many bytes all live allocations have together.

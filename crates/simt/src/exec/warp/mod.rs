@@ -5,6 +5,7 @@
 //! program counter runs first, because compilers place the point where paths join after the paths.
 //! No split waits for longer than a quantum, because a lane may wait for another lane of its warp.
 
+mod calls;
 mod meet;
 mod run;
 mod state;

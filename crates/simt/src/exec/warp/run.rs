@@ -9,7 +9,7 @@ use crate::exec::env::Env;
 use crate::exec::observer::{At, Observer};
 use crate::exec::raised::{LaneFault, Raised};
 use crate::exec::split::{Split, State};
-use crate::exec::{access, address, asynchronous, collective, mapped};
+use crate::exec::{access, address, asynchronous, collective, mapped, print};
 use crate::fault::FaultKind;
 use crate::ir::{ClusterStep, Guard, Inst, Op, Slot};
 use crate::ptx::ast::FenceSem;
@@ -138,6 +138,24 @@ impl Warp {
                     pc = target;
                     break Stop::Paused;
                 }
+                Op::CallIndirect(call) => {
+                    let (same, to) = self.call(call, program, active, pc).map_err(faulted)?;
+                    for (to, lanes) in [(pc + 1, mask & !active), (pc, active & !same)] {
+                        if lanes != 0 {
+                            self.push(to, lanes, State::Ready);
+                        }
+                    }
+                    (mask, pc) = (same, to);
+                    break Stop::Paused;
+                }
+                Op::Return { link } => {
+                    let (same, to) = self.leave(*link, active);
+                    if active != same {
+                        self.push(pc, active & !same, State::Ready);
+                    }
+                    (mask, pc) = (same, to);
+                    break Stop::Paused;
+                }
                 Op::Exit => {
                     env.live -= active.count_ones();
                     env.cluster.live -= active.count_ones();
@@ -158,6 +176,16 @@ impl Warp {
                         lane: active.trailing_zeros(),
                         kind: kind.clone(),
                     }));
+                }
+                Op::Print(print) => {
+                    print::print(print, env, &mut self.registers, at, active, observer)
+                        .map_err(faulted)?;
+                }
+                Op::Assert(assertion) => {
+                    let lane = active.trailing_zeros();
+                    let (registers, warp) = (&self.registers, self.index);
+                    let kind = print::assertion(assertion, env, registers, warp, lane as usize);
+                    return Err(Box::new(Raised { pc, lane, kind }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;

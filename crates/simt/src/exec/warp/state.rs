@@ -49,8 +49,8 @@ impl Warp {
         }
     }
 
-    /// Puts all lanes at the first instruction of the kernel.
-    pub(crate) fn start(&mut self) {
+    /// Puts all lanes at `entry`, the first instruction of the kernel.
+    pub(crate) fn start(&mut self, entry: u32) {
         self.alive = self.existing;
         self.arrived = 0;
         self.clock = 0;
@@ -58,7 +58,7 @@ impl Warp {
         self.yields = false;
         self.next_id = 0;
         self.splits.clear();
-        self.push(0, self.existing, State::Ready);
+        self.push(entry, self.existing, State::Ready);
     }
 
     pub(super) fn push(&mut self, pc: u32, mask: u32, state: State) {

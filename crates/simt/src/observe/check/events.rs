@@ -254,6 +254,10 @@ impl Observer for Check {
         self.end_copy(env, copy);
     }
 
+    fn printed(&mut self, env: &Env<'_>, at: At, request: &Request) {
+        self.print_value(env, at, request);
+    }
+
     fn parted(&mut self, _env: &Env<'_>, at: At, mask: u32) {
         if let Some(block) = &mut self.block {
             block.parted.insert(at.warp, (at.pc, mask));

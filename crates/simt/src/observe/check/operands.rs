@@ -2,9 +2,34 @@
 
 use super::undefined::{Register, register};
 use super::uses::Use;
-use crate::ir::{Async, BarrierKind, Load, MemoryOperand, Op};
-use crate::ptx::ast::BarrierRedOp;
+use crate::ir::{Async, Atomic, BarrierKind, Load, MemoryOperand, Op, Slot};
+use crate::ptx::ast::{BarrierRedOp, Type};
 use crate::registers::File;
+
+/// The registers that hold a value of an atomic: one, or two doubles for 128 bits.
+fn whole(atomic: &Atomic, slot: Slot) -> Vec<Register> {
+    match slot {
+        Slot::Double(low) if atomic.ty == Type::B128 => {
+            vec![(File::Doubles, low), (File::Doubles, low + 1)]
+        }
+        slot => vec![register(slot)],
+    }
+}
+
+/// The registers that receive the old values of an atomic, in the order of the bytes in memory.
+/// The elements without a register are left out, and all elements are of the same size.
+pub(super) fn old_values(atomic: &Atomic) -> Vec<(usize, Register)> {
+    let others = atomic.more.iter().map(|(target, _)| *target);
+    let targets = std::iter::once(atomic.target).chain(others);
+    let registers = targets.enumerate().filter_map(|(element, target)| Some((element, target?)));
+    registers
+        .flat_map(|(element, target)| {
+            let parts = whole(atomic, target);
+            let first = element * parts.len();
+            parts.into_iter().enumerate().map(move |(part, register)| (first + part, register))
+        })
+        .collect()
+}
 
 /// The registers whose undefined bits an instruction uses.
 pub(super) fn uses(op: &Op) -> Vec<(Register, Use)> {
@@ -14,9 +39,22 @@ pub(super) fn uses(op: &Op) -> Vec<(Register, Use)> {
         Op::Load(load) => vec![(register(load.address.base), Use::Address)],
         Op::Store(store) => vec![(register(store.address.base), Use::Address)],
         Op::Atomic(atomic) => {
-            let values = [Some(atomic.a), atomic.b].into_iter().flatten();
+            let others = atomic.more.iter().map(|(_, a)| *a);
+            let values = std::iter::once(atomic.a).chain(atomic.b).chain(others);
             let address = (register(atomic.address.base), Use::Address);
-            values.map(|slot| (register(slot), Use::Atomic)).chain([address]).collect()
+            let values = values.flat_map(|slot| whole(atomic, slot));
+            values.map(|register| (register, Use::Atomic)).chain([address]).collect()
+        }
+        Op::CallIndirect(call) => vec![((File::Doubles, call.target), Use::Call)],
+        // What lies at these addresses is used too, and is watched where it is read.
+        Op::Print(print) => {
+            let addresses = [print.format, print.arguments];
+            addresses.map(|number| ((File::Doubles, number), Use::Address)).to_vec()
+        }
+        Op::Assert(assertion) => {
+            let texts = [assertion.message, assertion.file, assertion.function];
+            let texts = texts.map(|number| ((File::Doubles, number), Use::Address));
+            texts.into_iter().chain([(word(assertion.line), Use::Print)]).collect()
         }
         Op::BrxIdx { index, .. } => vec![(word(*index), Use::Branch)],
         Op::Barrier(barrier) => {
@@ -43,6 +81,8 @@ pub(super) fn uses(op: &Op) -> Vec<(Register, Use)> {
         Op::Alu { .. }
         | Op::CheckDivisor { .. }
         | Op::Bra { .. }
+        // Calls alone write the link.
+        | Op::Return { .. }
         | Op::Exit
         | Op::Trap { .. }
         | Op::IsSpace { .. }
@@ -62,7 +102,10 @@ pub(super) fn targets(op: &Op) -> Vec<Register> {
     let predicate = |number: u32| (File::Predicates, number);
     match op {
         Op::Load(load) => load.targets.iter().flatten().map(|of| register(of.slot)).collect(),
-        Op::Atomic(atomic) => atomic.target.map(register).into_iter().collect(),
+        Op::Atomic(atomic) => {
+            old_values(atomic).into_iter().map(|(_, register)| register).collect()
+        }
+        Op::Print(print) => vec![register(print.target)],
         Op::IsSpace { target, .. } => vec![predicate(*target)],
         Op::MapRank { target, .. } | Op::Clock { target, .. } => vec![register(*target)],
         Op::RankOf { target, .. } | Op::ActiveMask { target } => vec![(File::Words, *target)],

@@ -2,18 +2,19 @@
 
 use super::detector::{Block, Check};
 use super::findings::{Unwritten, access_of};
-use super::operands::loaded;
+use super::operands::{loaded, old_values};
 use super::report::{MemoryAccess, Severity};
 use super::threads::lanes;
-use super::undefined::{From, Origin, Undefined, register};
+use super::undefined::{From, Origin, Register, Undefined, register};
 use super::uses::Use;
 use crate::exec::access::Request;
 use crate::exec::env::Env;
+use crate::exec::memory::Written;
 use crate::exec::observer::At;
 use crate::fault::Access;
-use crate::ir::{Op, Slot, Space};
+use crate::ir::{Op, Space};
 use crate::ptx::ast::AtomOp;
-use crate::registers::LANES;
+use crate::registers::{File, LANES};
 
 /// The place of an access.
 #[derive(Debug, Clone, Copy)]
@@ -54,23 +55,26 @@ impl Check {
         unwritten: Unwritten,
     ) {
         let dropped = (Severity::Warning, 0);
-        let targets: Vec<(Slot, [u64; LANES])> = match &env.program.code[at.pc as usize].op {
+        let targets: Vec<(Register, [u64; LANES])> = match &env.program.code[at.pc as usize].op {
             Op::Load(load) => {
                 let targets = load.targets.iter().enumerate().filter_map(|(element, target)| {
                     let target = (*target)?;
                     let bits =
                         |lane: usize| loaded(load, element, target.bits, unwritten.bytes[lane]);
-                    Some((target.slot, std::array::from_fn(bits)))
+                    Some((register(target.slot), std::array::from_fn(bits)))
                 });
                 targets.collect()
             }
             Op::Atomic(atomic) if atomic.op == AtomOp::Exch => {
-                let bits = |lane: usize| if unwritten.bytes[lane] == 0 { 0 } else { u64::MAX };
-                let all = if atomic.ty.size() == 8 { u64::MAX } else { u64::from(u32::MAX) };
-                let target = atomic
-                    .target
-                    .map(|target| (target, std::array::from_fn(|lane| bits(lane) & all)));
-                target.into_iter().collect()
+                let width = atomic.ty.size().min(8) as usize;
+                let targets = old_values(atomic).into_iter().map(|(element, target)| {
+                    let all = if target.0 == File::Doubles { u64::MAX } else { u32::MAX.into() };
+                    let bytes = (u32::MAX >> (32 - width)) << (element * width);
+                    let bits =
+                        |lane: usize| if unwritten.bytes[lane] & bytes == 0 { 0 } else { all };
+                    (target, std::array::from_fn(bits))
+                });
+                targets.collect()
             }
             _ => {
                 self.uninitialized(env, at, request, (Severity::Error, 1), unwritten);
@@ -94,14 +98,14 @@ impl Check {
         let read = Some((request.space, accesses.collect()));
         let origin = Origin { pc: at.pc, ticket: env.ticket, warp: at.warp, read };
         let origin = self.origins.add(origin);
-        for (slot, bits) in targets {
+        for (target, bits) in targets {
             let mut out = Undefined::default();
             for lane in lanes(request.mask).filter(|lane| bits[*lane as usize] != 0) {
                 let from = From { origin, lane: lane as u8 };
                 let from = stored[lane as usize].unwrap_or(from);
                 out.mark(lane as usize, bits[lane as usize], from, false);
             }
-            self.values(at.warp).put(register(slot), request.mask, &out);
+            self.values(at.warp).put(target, request.mask, &out);
         }
         self.retaint(at.warp);
     }
@@ -188,20 +192,8 @@ impl Check {
         from: From,
     ) {
         let place = Place::of(env, at, request, lane as usize);
-        let (written, start) = match place {
-            Place::Local(start) => (Some(&self.own().shared.local), start),
-            Place::Shared(None, start) => (Some(&self.own().shared.written), start),
-            Place::Shared(Some(home), start) => {
-                (self.others.get(&home).map(|block| &block.shared.written), start)
-            }
-            Place::Global(address) => {
-                let found = env.job.memory.find(address, request.total, &mut self.hint);
-                let start = found.map_or(0, |found| address - found.base);
-                (found.and_then(|found| found.written.as_ref()), start)
-            }
-        };
         let undefined = (0..request.total).filter(|byte| bytes >> byte & 1 == 1);
-        if let Some(written) = written {
+        if let Some((written, start)) = self.written_at(env, place, request.total) {
             undefined.clone().for_each(|byte| written.unset((start + byte) as usize, 1));
         }
         for byte in undefined {
@@ -220,6 +212,47 @@ impl Check {
                 }
             }
         }
+    }
+
+    /// The record of the written bytes that holds a place, and the offset of the place there.
+    fn written_at<'a>(
+        &'a mut self,
+        env: &'a Env<'_>,
+        place: Place,
+        bytes: u64,
+    ) -> Option<(&'a Written, u64)> {
+        match place {
+            Place::Local(start) => Some((&self.own().shared.local, start)),
+            Place::Shared(None, start) => Some((&self.own().shared.written, start)),
+            Place::Shared(Some(home), start) => {
+                Some((&self.others.get(&home)?.shared.written, start))
+            }
+            Place::Global(address) => {
+                let found = env.job.memory.find(address, bytes, &mut self.hint)?;
+                Some((found.written.as_ref()?, address - found.base))
+            }
+        }
+    }
+
+    /// Reports undefined bits in a value that a lane prints.
+    pub(super) fn print_value(&mut self, env: &Env<'_>, at: At, request: &Request) {
+        let lane = request.mask.trailing_zeros() as usize;
+        let place = Place::of(env, at, request, lane);
+        let Some((written, start)) = self.written_at(env, place, request.total) else { return };
+        let missing = |byte: &u64| written.missing((start + byte) as usize, 1) > 0;
+        let bytes = (0..request.total).filter(missing).fold(0u32, |all, byte| all | 1 << byte);
+        if bytes == 0 {
+            return;
+        }
+        if let Some(from) = self.stored_at(env, at, request, lane) {
+            let mut undefined = Undefined::default();
+            undefined.mark(lane, 1, from, false);
+            self.used(env, at, &undefined, request.mask, Use::Print);
+            return;
+        }
+        let mut unwritten = Unwritten { lanes: request.mask, ..Unwritten::default() };
+        unwritten.missing = bytes.count_ones();
+        self.uninitialized(env, at, request, (Severity::Error, 1), unwritten);
     }
 
     fn own(&self) -> &Block {

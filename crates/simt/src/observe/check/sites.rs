@@ -89,7 +89,7 @@ impl Sites {
                 Op::Store(store) => {
                     (Access::Write, store.width * store.sources.len() as u32, store.ordering, false)
                 }
-                Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
+                Op::Atomic(atomic) => (Access::Atomic, atomic.bytes(), atomic.ordering, false),
                 // The acquiring part of a wait is handled separately, because a wait learns
                 // releases only from a complete phase.
                 Op::TryWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
@@ -126,6 +126,8 @@ impl Sites {
             let width = match &inst.op {
                 Op::Load(load) => load.width,
                 Op::Store(store) => store.width,
+                // The elements of a vector are changed one by one.
+                Op::Atomic(atomic) => atomic.ty.size(),
                 _ => bytes,
             };
             let site = Site { pc: pc as u32, access, bytes, width, ordering, wide, copies };

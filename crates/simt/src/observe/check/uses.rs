@@ -18,6 +18,8 @@ pub(super) enum Use {
     Barrier,
     Mask,
     Phase,
+    Call,
+    Print,
     Store(MemoryAccess),
 }
 
@@ -31,6 +33,8 @@ impl Use {
             Use::Barrier => "gives a barrier a value",
             Use::Mask => "gives a warp-level instruction a mask",
             Use::Phase => "waits for a phase by a value",
+            Use::Call => "calls a function at an address",
+            Use::Print => "prints a value",
             Use::Store(access) => return format!("{access} with a value"),
         };
         text.to_owned()

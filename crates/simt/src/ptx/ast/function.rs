@@ -1,6 +1,6 @@
 //! Functions: kernels and device functions, their parameters and instructions.
 
-use super::id::{LocationId, RegId, Span, Target};
+use super::id::{FunctionId, LocationId, RegId, Span, Target};
 use super::op::Op;
 use super::operand::PredicateOperand;
 use super::types::{Space, Type};
@@ -13,6 +13,15 @@ pub enum FunctionKind {
     Entry,
     /// `.func`: a device function.
     Func,
+}
+
+/// A function that the system provides to kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemFunction {
+    /// `__assertfail`: a failed `assert`.
+    AssertFail,
+    /// `vprintf`: behind `printf`.
+    Vprintf,
 }
 
 /// A kernel or a device function.
@@ -72,15 +81,40 @@ impl Function {
         self.kind == FunctionKind::Entry
     }
 
-    /// Whether this is the system's `__assertfail`, which has no body and can be called
-    /// nevertheless.
-    pub fn is_assert_fail(&self) -> bool {
-        !self.defined && self.name == "__assertfail"
+    /// The function of the system that this is, which has no body and can be called nevertheless;
+    /// `None` if it is none.
+    pub fn system(&self) -> Option<SystemFunction> {
+        let sizes = |params: &[Param]| params.iter().map(Param::size).collect::<Vec<_>>();
+        let (params, returns) = (sizes(&self.params), sizes(&self.returns));
+        match (self.name.as_str(), &params[..], &returns[..]) {
+            _ if self.defined => None,
+            ("__assertfail", [8, 8, 4, 8, 8], []) => Some(SystemFunction::AssertFail),
+            ("vprintf", [8, 8], [4]) => Some(SystemFunction::Vprintf),
+            _ => None,
+        }
     }
 }
 
+/// The functions that an indirect call may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Callees {
+    /// `.callprototype`: all functions with these parameters and results.
+    Prototype(Prototype),
+    /// `.calltargets`: these functions.
+    Targets(Vec<FunctionId>),
+}
+
+/// The parameters and the results of functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prototype {
+    /// The parameters, in order.
+    pub params: Vec<Param>,
+    /// The return parameters; at most one.
+    pub returns: Vec<Param>,
+}
+
 /// A parameter of a function: storage in the `.param` space.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
     /// The name, as written.
     pub name: String,

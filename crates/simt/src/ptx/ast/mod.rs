@@ -17,10 +17,13 @@ mod op;
 mod operand;
 mod special;
 mod types;
+mod unknown;
 mod variable;
+mod video;
 
 pub use function::{
-    Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Register,
+    Callees, Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Prototype,
+    Register, SystemFunction,
 };
 pub use id::{FunctionId, LocationId, RegId, Span, Target};
 pub(crate) use location::frames;
@@ -31,4 +34,6 @@ pub use op::Op;
 pub use operand::{Address, AddressBase, Imm, PredicateOperand, Value};
 pub use special::{Axis, SpecialReg};
 pub use types::{Space, Type};
-pub use variable::{Initializer, Linkage, Relocation, VarRef, Variable};
+pub use unknown::Unknown;
+pub use variable::{Initializer, Linkage, Relocation, RelocationTarget, VarRef, Variable};
+pub use video::{Video, VideoOp, VideoResult};

@@ -448,3 +448,14 @@ pub enum AtomOp {
     Exch,
     Cas,
 }
+
+/// The rounding of a conversion to `tf32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tf32Rounding {
+    /// `.rna`: to the nearest value, and away from zero from the middle of two.
+    NearestAway,
+    /// `.rn`: to the nearest value, and to the even one from the middle of two.
+    NearestEven,
+    /// `.rz`: towards zero.
+    Zero,
+}

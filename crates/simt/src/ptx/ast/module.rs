@@ -25,6 +25,9 @@ pub struct Module {
     pub variables: Vec<Variable>,
     /// The kernels and device functions, declared or defined. Each name occurs once.
     pub functions: Vec<Function>,
+    /// The device functions whose addresses the module contains, in `mov` instructions and in
+    /// initialised variables. Each occurs once.
+    pub address_taken: Vec<FunctionId>,
     /// The `.file` entries, in order of appearance.
     pub files: Vec<SourceFile>,
     /// The distinct `.loc` places, to which [`Instruction::location`](super::Instruction::location)

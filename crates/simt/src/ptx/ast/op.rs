@@ -2,10 +2,10 @@
 
 use super::{
     Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn,
-    CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
+    Callees, CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
     FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp, LogicOp, MatchMode, MulPart,
     Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode, ShflMode,
-    ShiftOp, Space, Target, Type, Value, VoteMode,
+    ShiftOp, Space, Target, Tf32Rounding, Type, Unknown, Value, Video, VideoOp, VoteMode,
 };
 
 /// The operation of an instruction, with typed modifiers and operands.
@@ -186,6 +186,15 @@ pub enum Op {
     /// `cvt` of two `.f32` to a packed type: `high` goes to the high half, `low` to the low one.
     CvtPack { dst_ty: Type, rounding: Rounding, relu: bool, dst: RegId, high: Value, low: Value },
 
+    /// `cvt` from `.f32` to `.tf32`, which is held in 32 bits.
+    CvtTf32 { rounding: Tf32Rounding, relu: bool, dst: RegId, src: Value },
+    /// `add min max` on the two halves of 32 bits (`.u16x2`, `.s16x2`).
+    IntPairs { op: IntBinaryOp, signed: bool, relu: bool, dst: RegId, a: Value, b: Value },
+    /// `fns`: the position of a one in `mask`, counted from bit `base` on.
+    Fns { dst: RegId, mask: Value, base: Value, offset: Value },
+    /// `vadd2`, `vabsdiff4` and similar instructions, on the bytes (`bytes`) or halves of 32 bits.
+    Video { op: VideoOp, bytes: bool, video: Video, dst: RegId, a: Value, b: Value, c: Value },
+
     /// `bra`. `uniform` stands for `.uni`, a promise that all active threads go the same way.
     Bra { uniform: bool, target: Target },
     /// `brx.idx`: branches to `targets[index]`. An index outside the table is undefined.
@@ -200,6 +209,14 @@ pub enum Op {
     Brkpt,
     /// A direct `call`.
     Call { uniform: bool, callee: FunctionId, returns: Vec<CallReturn>, args: Vec<CallArg> },
+    /// A `call` of the function whose address is in `target`.
+    CallIndirect {
+        uniform: bool,
+        target: RegId,
+        returns: Vec<CallReturn>,
+        args: Vec<CallArg>,
+        callees: Box<Callees>,
+    },
 
     /// `bar.*` and `barrier.*` of the block.
     Barrier { op: BarrierOp, aligned: bool, id: Value, threads: Option<Value> },
@@ -262,6 +279,18 @@ pub enum Op {
         addr: Address,
         a: Value,
         b: Option<Value>,
+    },
+
+    /// `atom` and `red` on vectors of floats (`.v2` to `.v8`). Each element is changed atomically
+    /// on its own. `dst` is empty for `red`.
+    AtomVector {
+        op: AtomOp,
+        ordering: Ordering,
+        space: Space,
+        ty: Type,
+        dst: Vec<Option<RegId>>,
+        addr: Address,
+        src: Vec<Value>,
     },
 
     /// `mbarrier.init`: initialises an mbarrier that waits for `count` arrivals.
@@ -328,4 +357,8 @@ pub enum Op {
     Pmevent { mask: Value },
     /// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
     GridDependency,
+
+    /// An instruction that is not known. Only
+    /// [`parse_with_unknown`](crate::ptx::parse_with_unknown) returns it.
+    Unknown(Box<Unknown>),
 }

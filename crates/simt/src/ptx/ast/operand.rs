@@ -1,6 +1,6 @@
 //! The operands of instructions.
 
-use super::id::RegId;
+use super::id::{FunctionId, RegId};
 use super::special::SpecialReg;
 use super::types::Type;
 use super::variable::VarRef;
@@ -25,6 +25,8 @@ pub enum Value {
     Special(SpecialReg),
     /// The address of a variable in its own state space, plus an offset in bytes.
     Address(VarRef, i64),
+    /// The address of a device function.
+    Function(FunctionId),
 }
 
 /// A number in the text.
@@ -53,7 +55,7 @@ impl Imm {
             (Self::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
             (Self::F64(bits), _) => bits,
         };
-        if ty.bits() == 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
+        if ty.bits() >= 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
     }
 }
 

@@ -13,6 +13,7 @@ pub enum Type {
     B16,
     B32,
     B64,
+    B128,
     U8,
     U16,
     U32,
@@ -37,6 +38,7 @@ impl Type {
             Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
             Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 => 4,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
+            Self::B128 => 16,
         }
     }
 
@@ -73,9 +75,9 @@ impl Type {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// Whether this is one of `b8` to `b64`.
+    /// Whether this is one of `b8` to `b128`.
     pub const fn is_untyped(self) -> bool {
-        matches!(self, Self::B8 | Self::B16 | Self::B32 | Self::B64)
+        matches!(self, Self::B8 | Self::B16 | Self::B32 | Self::B64 | Self::B128)
     }
 
     /// Whether this is a signed or unsigned integer, and not an untyped one.
@@ -91,6 +93,7 @@ impl Type {
             Self::B16 => "b16",
             Self::B32 => "b32",
             Self::B64 => "b64",
+            Self::B128 => "b128",
             Self::U8 => "u8",
             Self::U16 => "u16",
             Self::U32 => "u32",

@@ -1,6 +1,6 @@
 //! Variables: declared storage, and its initial contents.
 
-use super::id::Span;
+use super::id::{FunctionId, Span};
 use super::types::{Space, Type};
 
 /// A symbol that names storage.
@@ -63,19 +63,27 @@ pub struct Initializer {
     pub relocations: Vec<Relocation>,
 }
 
-/// The address of a variable inside an initialiser.
+/// An address inside an initialiser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
     /// The offset of the address in the bytes.
     pub offset: u64,
-    /// The variable whose address this is: an index into
-    /// [`Module::variables`](super::Module::variables).
-    pub variable: u32,
+    /// The thing whose address this is.
+    pub target: RelocationTarget,
     /// The number to add to the address.
     pub addend: i64,
     /// Whether this is the generic address (`generic(x)`), and not the address in the variable's
-    /// own space.
+    /// own space. A function has one address.
     pub generic: bool,
+}
+
+/// The thing whose address an initialiser contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelocationTarget {
+    /// A variable: an index into [`Module::variables`](super::Module::variables).
+    Variable(u32),
+    /// A device function.
+    Function(FunctionId),
 }
 
 /// The linkage of a symbol.

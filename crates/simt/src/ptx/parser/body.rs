@@ -1,8 +1,8 @@
 //! The statements of a function body.
 
 use super::super::ast::{
-    Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span,
-    Target, VarRef,
+    Callees, Function, FunctionId, FunctionKind, Instruction, Label, Limits, Linkage, Op,
+    PredicateOperand, Prototype, Span, Target, Type, Unknown, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::{Scope, Symbol};
@@ -101,7 +101,8 @@ impl Parser<'_> {
     /// Reads `.reg .type %a, %b<n>;`.
     fn registers(&mut self) -> Result<()> {
         self.at += 1;
-        let ty = self.ty()?;
+        // Variables and parameters of this type are not supported.
+        let ty = if self.eat_dot("b128") { Type::B128 } else { self.ty()? };
         loop {
             let (name, span) = self.ident("a register's name")?;
             let mut count = None;
@@ -117,7 +118,38 @@ impl Parser<'_> {
         self.expect(b';').map(drop)
     }
 
-    /// Reads `name:`, which may be followed by a table of branch targets.
+    /// Reads `(results) _ (parameters);` after `.callprototype`.
+    fn prototype(&mut self) -> Result<Prototype> {
+        let returns = if self.at_punct(b'(') { self.params(None)? } else { Vec::new() };
+        self.ident("`_`")?;
+        let params = if self.at_punct(b'(') { self.params(None)? } else { Vec::new() };
+        self.eat_dot("noreturn");
+        self.expect(b';')?;
+        Ok(Prototype { params, returns })
+    }
+
+    /// Reads `f, g, ..;` after `.calltargets`.
+    fn call_targets(&mut self) -> Result<Vec<FunctionId>> {
+        let mut targets = Vec::new();
+        loop {
+            let (name, span) = self.ident("a function's name")?;
+            let Some(Symbol::Function(function)) = self.lookup(name) else {
+                return Err(Error::new(
+                    span,
+                    format!("there is no function `{name}` before this line"),
+                ));
+            };
+            targets.push(function);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';')?;
+        Ok(targets)
+    }
+
+    /// Reads `name:`, which may be followed by a table of branch targets, or by the functions that
+    /// a call may call.
     fn label(&mut self) -> Result<()> {
         let (name, span) = self.ident("a label")?;
         self.expect(b':')?;
@@ -131,6 +163,16 @@ impl Parser<'_> {
             }
             self.expect(b';')?;
             self.scope().tables.insert(name, targets);
+            return Ok(());
+        }
+        if self.eat_dot("callprototype") {
+            let prototype = self.prototype()?;
+            self.scope().callees.insert(name, Callees::Prototype(prototype));
+            return Ok(());
+        }
+        if self.eat_dot("calltargets") {
+            let targets = self.call_targets()?;
+            self.scope().callees.insert(name, Callees::Targets(targets));
             return Ok(());
         }
         let target = Target(self.function.body.len() as u32);
@@ -148,14 +190,57 @@ impl Parser<'_> {
             let negated = self.eat(b'!');
             guard = Some(PredicateOperand { reg: self.register()?, negated });
         }
-        let op = self.op()?;
-        let end = self.peek().span.end;
-        if !self.eat(b';') {
-            return Err(self.unexpected("`;` after the operands"));
-        }
+        let opcode = self.at;
+        let op = match self.op().and_then(|op| self.at_end_of_operands().map(|()| op)) {
+            Err(error) if error.unknown && self.keeps_unknown => {
+                self.at = opcode;
+                self.skip_operands()?;
+                let Error { span, message, help, .. } = error;
+                Op::Unknown(Box::new(Unknown { span, message, help }))
+            }
+            read => read?,
+        };
+        let end = self.expect(b';')?.end;
         let span = Span { start: start.start, end, line: start.line };
         self.push(Instruction { guard, op, span, location: self.location });
         Ok(())
+    }
+}
+
+impl Parser<'_> {
+    fn at_end_of_operands(&self) -> Result<()> {
+        if self.at_punct(b';') {
+            return Ok(());
+        }
+        let error = self.unexpected("`;` after the operands");
+        // A form of the instruction with more operands may exist.
+        Err(if self.at_punct(b',') { Error { unknown: true, ..error } } else { error })
+    }
+
+    /// Skips an instruction that is not known, up to its semicolon.
+    fn skip_operands(&mut self) -> Result<()> {
+        let mut open = Vec::new();
+        loop {
+            match self.peek().kind {
+                TokenKind::Punct(b';') if open.is_empty() => return Ok(()),
+                TokenKind::Punct(opening @ (b'{' | b'[' | b'(')) => open.push(opening),
+                TokenKind::Punct(closing @ (b'}' | b']' | b')'))
+                    if open.pop() == Some(opening_of(closing)) => {}
+                TokenKind::Punct(b'}' | b']' | b')' | b';') | TokenKind::End => {
+                    return Err(self.unexpected("`;` after the operands"));
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+const fn opening_of(closing: u8) -> u8 {
+    match closing {
+        b'}' => b'{',
+        b']' => b'[',
+        _ => b'(',
     }
 }
 

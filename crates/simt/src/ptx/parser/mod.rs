@@ -12,10 +12,10 @@ mod names;
 mod operands;
 mod variables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::ast::{Function, Imm, Instruction, Location, LocationId, Module, Span};
+use super::ast::{Function, FunctionId, Imm, Instruction, Location, LocationId, Module, Span};
 use super::diagnostic::{Diagnostic, Error, Result};
 use super::lexer::{Token, TokenKind, lex};
 use names::{Scope, Symbol};
@@ -28,7 +28,23 @@ use names::{Scope, Symbol};
 /// # Errors
 /// A [`Diagnostic`] for the first part of the text that the parser does not know.
 pub fn parse(name: &str, text: &str) -> std::result::Result<Module, Diagnostic> {
-    let parsed = lex(text).and_then(|tokens| Parser::new(name, text, tokens).module());
+    read(name, text, false)
+}
+
+/// Parses a text as [`parse`] does, but keeps instructions that are not known.
+pub(super) fn parse_with_unknown(
+    name: &str,
+    text: &str,
+) -> std::result::Result<Module, Diagnostic> {
+    read(name, text, true)
+}
+
+fn read(name: &str, text: &str, keeps_unknown: bool) -> std::result::Result<Module, Diagnostic> {
+    let parsed = lex(text).and_then(|tokens| {
+        let mut parser = Parser::new(name, text, tokens);
+        parser.keeps_unknown = keeps_unknown;
+        parser.module()
+    });
     parsed.map_err(|error| error.locate(name, text))
 }
 
@@ -38,6 +54,8 @@ struct Parser<'a> {
     at: usize,
     module: Module,
     globals: HashMap<&'a str, Symbol>,
+    /// The functions in [`Module::address_taken`].
+    taken: HashSet<FunctionId>,
     /// The function that is being read, and its scopes, with the outermost first.
     function: Function,
     scopes: Vec<Scope<'a>>,
@@ -50,6 +68,9 @@ struct Parser<'a> {
     debug_labels: HashMap<&'a str, usize>,
     /// Whether the next operand is the first of an instruction, which has no comma before it.
     first_operand: bool,
+    /// Whether instructions that are not known become [`Op::Unknown`](super::ast::Op::Unknown), and
+    /// not errors.
+    keeps_unknown: bool,
     /// How many registers, initialised bytes and branch targets all functions and variables have
     /// declared so far. These numbers are limited, because a short text could declare very many.
     registers: usize,
@@ -67,6 +88,7 @@ impl<'a> Parser<'a> {
             address_size: 64,
             variables: Vec::new(),
             functions: Vec::new(),
+            address_taken: Vec::new(),
             files: Vec::new(),
             locations: Vec::new(),
         };
@@ -76,6 +98,7 @@ impl<'a> Parser<'a> {
             at: 0,
             module,
             globals: HashMap::new(),
+            taken: HashSet::new(),
             function: body::empty_function(),
             scopes: Vec::new(),
             location: None,
@@ -84,6 +107,7 @@ impl<'a> Parser<'a> {
             debug_bytes: Vec::new(),
             debug_labels: HashMap::new(),
             first_operand: true,
+            keeps_unknown: false,
             registers: 0,
             branch_targets: 0,
             initialized: 0,

@@ -61,7 +61,7 @@ impl<'a> Modifiers<'a> {
         let (word, span) = self.left.remove(index);
         operand_type_named(word).filter(|ty| allowed.contains(ty)).ok_or_else(|| {
             let message = format!("type `.{word}` does not fit `{}`", self.text);
-            Error::new(span, message)
+            Error::unknown(span, message)
                 .help(format!("known here: {}", list(allowed.iter().map(|ty| ty.name()))))
         })
     }
@@ -72,7 +72,7 @@ impl<'a> Modifiers<'a> {
     }
 
     fn lacking(&self, words: impl Iterator<Item = &'static str>) -> Error {
-        Error::new(self.span, format!("`{}` lacks one of {}", self.text, list(words)))
+        Error::unknown(self.span, format!("`{}` lacks one of {}", self.text, list(words)))
     }
 
     /// Refuses modifiers that nothing has taken.
@@ -80,7 +80,7 @@ impl<'a> Modifiers<'a> {
         let Some(&(word, span)) = self.left.first() else {
             return Ok(());
         };
-        let error = Error::new(span, format!("unknown modifier `.{word}` in `{}`", self.text));
+        let error = Error::unknown(span, format!("unknown modifier `.{word}` in `{}`", self.text));
         let words = self.known.borrow();
         Err(if words.is_empty() {
             error.help("it takes none")

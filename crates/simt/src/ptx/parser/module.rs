@@ -263,12 +263,12 @@ impl<'a> Parser<'a> {
         // `.noreturn` may stand on either side of the name.
         self.directives()?;
         if kind == FunctionKind::Func && self.at_punct(b'(') {
-            self.function.returns = self.params(VarRef::Return)?;
+            self.function.returns = self.params(Some(VarRef::Return))?;
         }
         let (name, name_span) = self.ident("a function's name")?;
         name.clone_into(&mut self.function.name);
         if self.at_punct(b'(') {
-            self.function.params = self.params(VarRef::Param)?;
+            self.function.params = self.params(Some(VarRef::Param))?;
         }
         self.function.span = Span { end: self.tokens[self.at - 1].span.end, ..start };
         self.directives()?;
@@ -367,8 +367,8 @@ impl<'a> Parser<'a> {
         Ok(extents)
     }
 
-    /// Reads `( .param .type name, .. )`.
-    fn params(&mut self, make: fn(u32) -> VarRef) -> Result<Vec<Param>> {
+    /// Reads `( .param .type name, .. )`. With `make`, declares the names.
+    pub(super) fn params(&mut self, make: Option<fn(u32) -> VarRef>) -> Result<Vec<Param>> {
         self.expect(b'(')?;
         let mut params = Vec::new();
         if self.eat(b')') {
@@ -403,7 +403,9 @@ impl<'a> Parser<'a> {
             if count == Some(0) {
                 return Err(Error::new(span, format!("parameter `{name}` has no size")));
             }
-            self.declare(name, Symbol::Var(make(params.len() as u32)), span)?;
+            if let Some(make) = make {
+                self.declare(name, Symbol::Var(make(params.len() as u32)), span)?;
+            }
             params.push(Param {
                 name: name.to_owned(),
                 ty,

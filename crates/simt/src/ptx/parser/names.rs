@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::ast::{FunctionId, Op, RegId, Register, Span, Target, Type, VarRef};
+use super::super::ast::{Callees, FunctionId, Op, RegId, Register, Span, Target, Type, VarRef};
 use super::super::diagnostic::{Error, Result};
 use super::Parser;
 
@@ -28,6 +28,8 @@ pub(super) struct Scope<'a> {
     pub(super) labels: HashMap<&'a str, Target>,
     /// The `.branchtargets` lists, by name.
     pub(super) tables: HashMap<&'a str, Vec<(&'a str, Span)>>,
+    /// The `.callprototype` and `.calltargets` declarations, by name.
+    pub(super) callees: HashMap<&'a str, Callees>,
     /// The branches whose label has not been seen yet.
     fixups: Vec<Fixup<'a>>,
 }
@@ -110,6 +112,18 @@ impl<'a> Parser<'a> {
             self.function.registers[register.index()].mentions += 1;
         }
         in_scopes.or_else(|| self.globals.get(name).copied())
+    }
+
+    /// The `.callprototype` or `.calltargets` of this name.
+    pub(super) fn callees(&self, name: &str) -> Option<&Callees> {
+        self.scopes.iter().rev().find_map(|scope| scope.callees.get(name))
+    }
+
+    /// Remembers that the module contains the address of a function.
+    pub(super) fn take_address(&mut self, function: FunctionId) {
+        if self.taken.insert(function) {
+            self.module.address_taken.push(function);
+        }
     }
 
     /// Remembers that the next instruction branches to `label`, or branches through a table of that

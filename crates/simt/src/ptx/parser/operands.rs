@@ -89,10 +89,10 @@ impl Parser<'_> {
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(Value::Reg(reg)),
             Some(Symbol::Var(var)) => Ok(Value::Address(var, self.offset()?)),
-            Some(Symbol::Function(_)) => Err(Error::new(
-                token.span,
-                format!("the address of function `{name}` is not supported"),
-            )),
+            Some(Symbol::Function(function)) => {
+                self.take_address(function);
+                Ok(Value::Function(function))
+            }
             None if name == "WARP_SZ" => Ok(Value::Imm(Imm::Int(32))),
             None => match special(name) {
                 Some(Special::Scalar(special)) => Ok(Value::Special(special)),
@@ -111,6 +111,10 @@ impl Parser<'_> {
                     Ok(Value::Special(make(axis)))
                 }
                 None if name == "_" => Err(Error::new(token.span, "`_` cannot be read")),
+                None if is_unsupported_special(name) => Err(Error::unknown(
+                    token.span,
+                    format!("the special register `{name}` is not supported"),
+                )),
                 None => Err(Error::new(token.span, format!("`{name}` is not declared"))),
             },
         }
@@ -173,6 +177,13 @@ impl Parser<'_> {
         self.at += 1;
         Some(var)
     }
+}
+
+/// Whether this is a special register of PTX that is not supported.
+fn is_unsupported_special(name: &str) -> bool {
+    let number = |rest: &str| rest.parse().is_ok_and(|number: u32| number < 8);
+    let counter = name.strip_prefix("%pm").map(|rest| rest.strip_suffix("_64").unwrap_or(rest));
+    counter.is_some_and(number) || matches!(name, "%current_graph_exec" | "%aggr_smem_size")
 }
 
 enum Special {

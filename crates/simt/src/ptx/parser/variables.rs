@@ -1,7 +1,7 @@
 //! Declarations of variables, with types, alignment and initialisers.
 
 use super::super::ast::{
-    Imm, Initializer, Linkage, Relocation, Space, Span, Type, VarRef, Variable,
+    Imm, Initializer, Linkage, Relocation, RelocationTarget, Space, Span, Type, VarRef, Variable,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
@@ -41,7 +41,8 @@ pub(super) fn type_named(word: &str) -> Option<Type> {
 
 /// A type that an instruction may name.
 pub(super) fn operand_type_named(word: &str) -> Option<Type> {
-    type_named(word).or_else(|| [Type::Bf16, Type::Bf16x2].into_iter().find(|ty| ty.name() == word))
+    type_named(word)
+        .or_else(|| [Type::Bf16, Type::Bf16x2, Type::B128].into_iter().find(|ty| ty.name() == word))
 }
 
 impl<'a> Parser<'a> {
@@ -228,18 +229,21 @@ impl<'a> Parser<'a> {
                 format!("the address of `{name}` needs elements of 64 bits, not {ty}"),
             ));
         }
-        let Some(Symbol::Var(VarRef::Module(variable))) = self.lookup(name) else {
-            return Err(Error::new(
-                span,
-                format!("there is no variable `{name}` at module scope before this line"),
-            ));
+        let target = match self.lookup(name) {
+            Some(Symbol::Var(VarRef::Module(variable))) => RelocationTarget::Variable(variable),
+            Some(Symbol::Function(function)) => {
+                self.take_address(function);
+                RelocationTarget::Function(function)
+            }
+            _ => {
+                let message = format!(
+                    "there is no variable or function `{name}` at module scope before this line"
+                );
+                return Err(Error::new(span, message));
+            }
         };
-        init.relocations.push(Relocation {
-            offset: init.bytes.len() as u64,
-            variable,
-            addend,
-            generic,
-        });
+        let offset = init.bytes.len() as u64;
+        init.relocations.push(Relocation { offset, target, addend, generic });
         init.bytes.extend_from_slice(&[0; 8]);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The rules for whole instructions.
 
 use super::super::ast::{
-    BarrierOp, BarrierRedOp, CallArg, CallReturn, Imm, IntBinaryOp, IntUnaryOp, MulPart, Op,
-    Ordering, Param, Space, Target, Type, Value, VarRef, VoteMode,
+    BarrierOp, BarrierRedOp, CallArg, CallReturn, Callees, Imm, IntBinaryOp, IntUnaryOp, MulPart,
+    Op, Ordering, Param, Space, Target, Type, Value, VarRef, VoteMode,
 };
 use super::super::diagnostic::Result;
 use super::Checker;
@@ -22,12 +22,15 @@ impl Checker<'_> {
             | Op::Unpack { .. }
             | Op::Cvta { .. }
             | Op::Isspacep { .. } => self.moves(),
-            Op::Ld { .. } | Op::St { .. } | Op::CacheControl { .. } | Op::Atom { .. } => {
-                self.memory()
-            }
+            Op::Ld { .. }
+            | Op::St { .. }
+            | Op::CacheControl { .. }
+            | Op::Atom { .. }
+            | Op::AtomVector { .. } => self.memory(),
             Op::Bra { .. }
             | Op::BrxIdx { .. }
             | Op::Call { .. }
+            | Op::CallIndirect { .. }
             | Op::Barrier { .. }
             | Op::BarrierRed { .. } => self.control(),
             Op::WarpSync { .. }
@@ -56,7 +59,8 @@ impl Checker<'_> {
             | Op::ClusterWait { .. }
             | Op::CommitGroup { .. }
             | Op::WaitGroup { .. }
-            | Op::GridDependency => Ok(()),
+            | Op::GridDependency
+            | Op::Unknown(_) => Ok(()),
             Op::Nanosleep { duration } => self.value(*duration, Type::U32),
             Op::Pmevent { mask } => match mask {
                 Value::Imm(Imm::Int(_)) => Ok(()),
@@ -116,6 +120,7 @@ impl Checker<'_> {
     /// The type of one of `count` equal parts of `ty`.
     fn part(&self, ty: Type, count: usize) -> Result<Type> {
         match (ty, count) {
+            (Type::B128, 2) => Ok(Type::B64),
             (Type::B64, 2) => Ok(Type::B32),
             (Type::B64, 4) | (Type::B32, 2) => Ok(Type::B16),
             (Type::B32, 4) | (Type::B16, 2) => Ok(Type::B8),
@@ -136,6 +141,11 @@ impl Checker<'_> {
                 src.iter().try_for_each(|&value| self.value_relaxed(value, *ty))
             }
             Op::CacheControl { space, addr, .. } => self.address(*addr, *space, 1, false),
+            Op::AtomVector { space, ty, dst, addr, src, .. } => {
+                dst.iter().try_for_each(|&reg| self.maybe_reg(reg, *ty))?;
+                self.address(*addr, *space, u64::from(ty.size()) * src.len() as u64, true)?;
+                src.iter().try_for_each(|&value| self.value(value, *ty))
+            }
             Op::Atom { space, ty, dst, addr, a, b, .. } => {
                 self.maybe_reg(*dst, *ty)?;
                 self.address(*addr, *space, u64::from(ty.size()), true)?;
@@ -155,7 +165,7 @@ impl Checker<'_> {
             return self.fail(format!("the {} space knows no ordering", space.name()));
         }
         let size = u64::from(ty.size()) * count as u64;
-        let limit = if space == Space::Global { 32 } else { 16 };
+        let limit = if space == Space::Global && ty != Type::B128 { 32 } else { 16 };
         if size > limit {
             return self.fail(format!("an access of {size} bytes is wider than {limit}"));
         }
@@ -274,6 +284,22 @@ impl Checker<'_> {
                 self.reg(dst, dst_ty)?;
                 self.values([high, low], Type::F32)
             }
+            Op::CvtTf32 { dst, src, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.value(src, Type::F32)
+            }
+            Op::IntPairs { dst, a, b, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.values([a, b], Type::B32)
+            }
+            Op::Fns { dst, mask, base, offset } => {
+                self.reg(dst, Type::B32)?;
+                self.values([mask, base, offset], Type::B32)
+            }
+            Op::Video { dst, a, b, c, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.values([a, b, c], Type::B32)
+            }
             Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;
                 match src {
@@ -342,6 +368,21 @@ impl Checker<'_> {
                 self.predicate(*pred)
             }
             Op::Call { callee, returns, args, .. } => self.call(callee.index(), returns, args),
+            Op::CallIndirect { target, returns, args, callees, .. } => {
+                self.reg(*target, Type::B64)?;
+                match &**callees {
+                    Callees::Prototype(prototype) => self.signature(
+                        "the prototype",
+                        &prototype.params,
+                        &prototype.returns,
+                        returns,
+                        args,
+                    ),
+                    Callees::Targets(targets) => targets
+                        .iter()
+                        .try_for_each(|target| self.call(target.index(), returns, args)),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -379,18 +420,30 @@ impl Checker<'_> {
         if callee.is_entry() {
             return self.fail(format!("`{name}` is a kernel and cannot be called"));
         }
-        if !callee.defined && !callee.is_assert_fail() {
-            return self.fail(format!("function `{name}` has no body in this module"));
+        if !callee.defined && callee.system().is_none() {
+            return self.unknown(format!("function `{name}` has no body in this module"));
         }
+        self.signature(&format!("`{name}`"), &callee.params, &callee.returns, returns, args)
+    }
+
+    /// Checks the arguments and the results of a call against those of a function.
+    fn signature(
+        &self,
+        callee: &str,
+        params: &[Param],
+        results: &[Param],
+        returns: &[CallReturn],
+        args: &[CallArg],
+    ) -> Result<()> {
         let arity = |what: &str, found: usize, wanted: usize| {
             if found == wanted {
                 return Ok(());
             }
-            self.fail(format!("`{name}` has {wanted} {what}(s), but the call has {found}"))
+            self.fail(format!("{callee} has {wanted} {what}(s), but the call has {found}"))
         };
-        arity("parameter", args.len(), callee.params.len())?;
-        arity("result", returns.len(), callee.returns.len())?;
-        for (arg, param) in args.iter().zip(&callee.params) {
+        arity("parameter", args.len(), params.len())?;
+        arity("result", returns.len(), results.len())?;
+        for (arg, param) in args.iter().zip(params) {
             match *arg {
                 CallArg::Param(var) => self.passed(var, param)?,
                 CallArg::Value(value) if param.count.is_none() => self.value(value, param.ty)?,
@@ -399,7 +452,7 @@ impl Checker<'_> {
                 }
             }
         }
-        for (result, param) in returns.iter().zip(&callee.returns) {
+        for (result, param) in returns.iter().zip(results) {
             match *result {
                 CallReturn::Param(var) => self.passed(var, param)?,
                 CallReturn::Reg(reg) if param.count.is_none() => self.reg(reg, param.ty)?,

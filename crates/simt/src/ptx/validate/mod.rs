@@ -8,7 +8,7 @@ mod asynchronous;
 mod instruction;
 mod operand;
 
-use super::ast::{Function, Instruction, Linkage, Module, Space, Span, Type};
+use super::ast::{Function, Instruction, Linkage, Module, Op, Space, Span, Type, Unknown};
 use super::diagnostic::{Diagnostic, Error, Result};
 
 /// A kernel has at most this many bytes of parameters.
@@ -19,11 +19,41 @@ const MAX_KERNEL_PARAMS: u64 = 32764;
 /// # Errors
 /// A [`Diagnostic`] for the first broken rule, in the order of the text.
 pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
+    check(module, |_, _, error| Err(error))
+}
+
+/// Checks a parsed module as [`validate`] does. Instructions that are right but cannot be run
+/// become [`Op::Unknown`].
+pub(super) fn validate_with_unknown(module: &mut Module) -> std::result::Result<(), Diagnostic> {
+    let mut found = Vec::new();
+    check(module, |function, index, error| {
+        if !error.unknown {
+            return Err(error);
+        }
+        let Error { span, message, help, .. } = error;
+        found.push((function, index, Unknown { span, message, help }));
+        Ok(())
+    })?;
+    for (function, index, unknown) in found {
+        module.functions[function].body[index].op = Op::Unknown(Box::new(unknown));
+    }
+    Ok(())
+}
+
+/// Checks a module. `refused` gets the error of an instruction, with the indices of the function
+/// and of the instruction.
+fn check(
+    module: &Module,
+    mut refused: impl FnMut(usize, usize, Error) -> Result<()>,
+) -> std::result::Result<(), Diagnostic> {
     let checked = variables(module).and_then(|()| {
-        module.functions.iter().try_for_each(|function| {
+        module.functions.iter().enumerate().try_for_each(|(number, function)| {
             params(function)?;
-            let check = |instruction| Checker { module, function, instruction }.instruction();
-            function.body.iter().try_for_each(check)
+            function.body.iter().enumerate().try_for_each(|(index, instruction)| {
+                Checker { module, function, instruction }
+                    .instruction()
+                    .or_else(|error| refused(number, index, error))
+            })
         })
     });
     checked.map_err(|error| error.locate(&module.name, &module.source))
@@ -98,6 +128,11 @@ impl<'a> Checker<'a> {
         text.trim_start().split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or_default()
     }
 
+    /// Like [`Self::fail`], for an instruction that is right but cannot be run.
+    fn unknown<T>(&self, message: impl AsRef<str>) -> Result<T> {
+        self.fail(message).map_err(|error| Error { unknown: true, ..error })
+    }
+
     /// An error whose message begins with the instruction's name.
     fn fail<T>(&self, message: impl AsRef<str>) -> Result<T> {
         Err(Error::new(self.span(), format!("`{}`: {}", self.name(), message.as_ref())))
@@ -106,7 +141,7 @@ impl<'a> Checker<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ast::{FunctionId, Op, Target};
+    use super::super::ast::{FunctionId, Target};
     use super::super::parser::parse;
     use super::*;
 

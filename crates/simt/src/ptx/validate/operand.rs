@@ -22,7 +22,7 @@ fn fits_relaxed(ty: Type, reg: Type) -> bool {
         return false;
     }
     let narrows = if reg.is_float() { ty.is_untyped() } else { !ty.is_float() || ty.is_half() };
-    fits(ty, reg) || narrows && reg.bits() > ty.bits()
+    fits(ty, reg) || narrows && reg.bits() > ty.bits() && reg != Type::B128
 }
 
 impl Checker<'_> {
@@ -69,7 +69,7 @@ impl Checker<'_> {
     /// Checks a source operand that is not a register.
     fn constant(&self, value: Value, ty: Type) -> Result<()> {
         match value {
-            Value::Imm(_) if ty.is_half() => {
+            Value::Imm(_) if ty.is_half() || ty == Type::B128 => {
                 self.fail(format!("a number stands where a register with {ty} is needed"))
             }
             Value::Imm(Imm::Int(_)) if ty.is_float() => {
@@ -82,6 +82,18 @@ impl Checker<'_> {
                 self.fail("a special register can only be read by `mov` and `cvt`")
             }
             Value::Address(var, _) => self.symbol(var, ty),
+            Value::Function(function) => {
+                let function = &self.module.functions[function.index()];
+                let name = &function.name;
+                if function.is_entry() {
+                    return self
+                        .unknown(format!("`{name}` is a kernel, whose address cannot be used"));
+                }
+                if ty.bits() == 64 && !ty.is_float() {
+                    return Ok(());
+                }
+                self.fail(format!("the address of function `{name}` does not fit {ty}"))
+            }
             Value::Reg(_) | Value::Imm(_) => Ok(()),
         }
     }

@@ -22,10 +22,15 @@ compile() {
     ' "$scratch" > "$1.$3.$2.ptx"
 }
 
-for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half; do
+for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half math calls print; do
     compile "$name" sm_75 O3
     compile "$name" sm_75 G
 done
+# The text that the kernel `conversions` of print.cu must print.
+printf '#include <cstdio>\n#define P printf\nint main() { volatile double zero = 0; const char *null = nullptr;\n#include "print.inc"\n}\n' |
+    "${CXX:-g++}" -w -O0 -I. -x c++ - -o "$scratch.host"
+"$scratch.host" > print.txt
+rm "$scratch.host"
 # Barriers of the whole grid.
 compile grid sm_75 O3
 compile grid sm_75 G
@@ -44,3 +49,5 @@ for name in groups half bfloat; do
     compile "$name" sm_90 O3
     compile "$name" sm_90 G
 done
+# The values with which the tests compare those of math.cu are in math.csv (math_values.py).
+compile math sm_100 O3

@@ -277,6 +277,10 @@ impl SimulatedKernel {
             LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
                 DeviceError::Interrupted { kernel: self.name.clone() }
             }
+            LaunchError::Unsupported { .. } => DeviceError::NotSimulated {
+                module: self.module.name.clone(),
+                reason: error.to_string(),
+            },
             error => DeviceError::Fault(SimulatorFault(Box::new(error))),
         };
         #[cfg(feature = "testing")]

@@ -4,6 +4,7 @@ use super::super::super::ast::{CarryOp, DotPart, IntBinaryOp, IntUnaryOp, MulPar
 use super::super::super::diagnostic::Result;
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
+use super::video::PAIRS;
 use super::{INTEGERS, UNTYPED, WORDS};
 
 const CARRIED: [Type; 4] = [Type::U32, Type::S32, Type::U64, Type::S64];
@@ -27,6 +28,9 @@ impl Parser<'_> {
             return Ok(Op::Carry { op, ty, carry_in, carry_out, dst, a, b });
         }
         let op = if is_add { IntBinaryOp::Add } else { IntBinaryOp::Sub };
+        if is_add && let Some(signed) = m.choose(PAIRS) {
+            return self.int_pairs(op, signed, false, m);
+        }
         let saturate = m.take("sat");
         let ty = m.ty(if saturate { &[Type::S32] } else { &INTEGERS })?;
         self.finish_int_binary(op, ty, saturate, m)
@@ -75,6 +79,12 @@ impl Parser<'_> {
             "min" => IntBinaryOp::Min,
             _ => IntBinaryOp::Max,
         };
+        if matches!(op, IntBinaryOp::Min | IntBinaryOp::Max)
+            && let Some(signed) = m.choose(PAIRS)
+        {
+            let relu = signed && m.take("relu");
+            return self.int_pairs(op, signed, relu, m);
+        }
         let ty = m.ty(&INTEGERS)?;
         self.finish_int_binary(op, ty, false, m)
     }

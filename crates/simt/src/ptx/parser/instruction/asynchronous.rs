@@ -153,7 +153,7 @@ impl Parser<'_> {
             _ => false,
         };
         if !allowed {
-            return Err(Error::new(m.span, format!("`{}` is not a copy that PTX knows", m.text)).help(
+            return Err(Error::unknown(m.span, format!("`{}` is not a copy that PTX knows", m.text)).help(
                 "known are .shared::cluster.global, .shared::cta.global and .shared::cluster.shared::cta with an mbarrier, and .global.shared::cta with a bulk group",
             ));
         }

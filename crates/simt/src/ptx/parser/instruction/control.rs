@@ -4,9 +4,9 @@ use super::super::super::ast::{
     BarrierOp, BarrierRedOp, CallArg, CallReturn, FenceSem, Imm, Op, Scope, Target, Type, Value,
 };
 use super::super::super::diagnostic::{Error, Result};
-use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 use super::super::names::Symbol;
+use super::super::{Parser, TokenKind};
 use super::SCOPES;
 
 const FENCES: &Table<FenceSem> = &[
@@ -40,7 +40,8 @@ impl Parser<'_> {
         Ok(Op::BrxIdx { uniform, index, targets: Vec::new() })
     }
 
-    /// Reads `call (ret), name, (args)`; `(ret)` and `(args)` may be missing.
+    /// Reads `call (ret), name, (args)` or `call (ret), %register, (args), prototype`; `(ret)` and
+    /// `(args)` may be missing.
     pub(super) fn call(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let uniform = m.take("uni");
         m.finish()?;
@@ -58,24 +59,10 @@ impl Parser<'_> {
             self.expect(b',')?;
         }
         let (name, span) = self.ident("a function's name")?;
-        let callee = match self.lookup(name) {
-            Some(Symbol::Function(callee)) => callee,
-            Some(_) => {
-                return Err(Error::new(
-                    span,
-                    format!("`{name}` is not a function: indirect calls are not supported"),
-                ));
-            }
-            None => {
-                return Err(Error::new(
-                    span,
-                    format!("function `{name}` is not declared before this call"),
-                ));
-            }
-        };
+        let symbol = self.lookup(name);
         let mut args = Vec::new();
-        if self.eat(b',') {
-            self.expect(b'(')?;
+        if self.at_punct(b',') && self.peek_second().kind == TokenKind::Punct(b'(') {
+            self.at += 2;
             while !self.eat(b')') {
                 if !args.is_empty() {
                     self.expect(b',')?;
@@ -86,7 +73,27 @@ impl Parser<'_> {
                 });
             }
         }
-        Ok(Op::Call { uniform, callee, returns, args })
+        match symbol {
+            Some(Symbol::Function(callee)) => Ok(Op::Call { uniform, callee, returns, args }),
+            Some(Symbol::Reg(target)) => {
+                if !self.eat(b',') {
+                    return Err(self.unexpected("`,` and the name of a `.callprototype`"));
+                }
+                let (name, span) = self.ident("the name of a `.callprototype`")?;
+                let callees = self.callees(name).cloned().ok_or_else(|| {
+                    let message = format!(
+                        "there is no `.callprototype` or `.calltargets` `{name}` before this line"
+                    );
+                    Error::new(span, message)
+                })?;
+                let callees = Box::new(callees);
+                Ok(Op::CallIndirect { uniform, target, returns, args, callees })
+            }
+            Some(Symbol::Var(_)) => Err(Error::new(span, format!("`{name}` is not a function"))),
+            None => {
+                Err(Error::new(span, format!("function `{name}` is not declared before this call")))
+            }
+        }
     }
 
     pub(super) fn nanosleep(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -132,11 +139,9 @@ impl Parser<'_> {
     /// How many commas there are before the next semicolon.
     pub(super) fn commas_left(&self) -> usize {
         let rest = self.tokens[self.at..].iter().map(|token| token.kind);
-        rest.take_while(|&kind| {
-            !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End)
-        })
-        .filter(|&kind| kind == super::TokenKind::Punct(b','))
-        .count()
+        rest.take_while(|&kind| !matches!(kind, TokenKind::Punct(b';') | TokenKind::End))
+            .filter(|&kind| kind == TokenKind::Punct(b','))
+            .count()
     }
 
     pub(super) fn fence(is_membar: bool, m: &mut Modifiers<'_>) -> Result<Op> {

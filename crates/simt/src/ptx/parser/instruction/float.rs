@@ -1,7 +1,8 @@
 //! Float arithmetic and conversions (PTX ISA 9.7.3 and 9.7.9.22).
 
 use super::super::super::ast::{
-    CvtRounding, FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Op, Precision, Rounding, Type,
+    CvtRounding, FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Op, Precision, Rounding,
+    Tf32Rounding, Type,
 };
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
@@ -21,6 +22,11 @@ const CONVERTED: [Type; 12] = {
     let [a, b, c, d, e, f, g, h] = INTEGERS;
     [a, b, c, d, e, f, g, h, Type::F16, Type::Bf16, Type::F32, Type::F64]
 };
+const TF32_ROUNDINGS: &Table<Tf32Rounding> = &[
+    ("rna", Tf32Rounding::NearestAway),
+    ("rn", Tf32Rounding::NearestEven),
+    ("rz", Tf32Rounding::Zero),
+];
 const TESTS: &Table<FloatTest> = &[
     ("finite", FloatTest::Finite),
     ("infinite", FloatTest::Infinite),
@@ -138,8 +144,6 @@ impl Parser<'_> {
         let (op, single) = match opcode {
             "sqrt" | "rcp" => {
                 let precision = Self::precision(m, false)?;
-                // PTX has `rcp.approx.ftz.f64`, as a seed for iterations. It is not supported,
-                // because no compiler emits it for the kernels here.
                 let single = precision == Precision::Approx;
                 (
                     if opcode == "sqrt" {
@@ -181,6 +185,7 @@ impl Parser<'_> {
         let ty = match op {
             // Some forms exist only with `.ftz`, and others only without.
             FloatUnaryOp::Rsqrt => m.ty(&FLOATS)?,
+            FloatUnaryOp::Rcp(Precision::Approx) if ftz => m.ty(&FLOATS)?,
             FloatUnaryOp::Ex2 if ftz => m.ty(&[Type::F32, Type::Bf16, Type::Bf16x2])?,
             _ => Limits { single, ftz_or_sat: ftz, half: false }.ty(m, types)?,
         };
@@ -196,6 +201,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn cvt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        if m.take("tf32") {
+            return self.cvt_tf32(m);
+        }
         let integral = m.choose(INTEGRAL).map(CvtRounding::Integer);
         let rounding = integral.or_else(|| m.choose(ROUNDINGS).map(CvtRounding::Float));
         if m.peek_ty().is_some_and(Type::is_packed) {
@@ -207,7 +215,7 @@ impl Parser<'_> {
         let dst_ty = m.ty(&CONVERTED)?;
         let src_ty = m.ty(&CONVERTED)?;
         m.finish()?;
-        let fail = |message: &str| Err(Error::new(m.span, format!("`{}` {message}", m.text)));
+        let fail = |message: &str| Err(Error::unknown(m.span, format!("`{}` {message}", m.text)));
         if let Err(message) = check_rounding(rounding, dst_ty, src_ty) {
             return fail(message);
         }
@@ -237,6 +245,15 @@ impl Parser<'_> {
         })
     }
 
+    /// Reads `cvt` to `.tf32`, which has been taken.
+    fn cvt_tf32(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        let rounding = m.require(TF32_ROUNDINGS)?;
+        let relu = rounding != Tf32Rounding::NearestAway && m.take("relu");
+        m.ty(&SINGLE)?;
+        m.finish()?;
+        Ok(Op::CvtTf32 { rounding, relu, dst: self.dst()?, src: self.src()? })
+    }
+
     /// Reads `cvt` of two `.f32` to a packed type.
     fn cvt_pack(&mut self, rounding: Option<CvtRounding>, m: &mut Modifiers<'_>) -> Result<Op> {
         let relu = m.take("relu");
@@ -246,7 +263,7 @@ impl Parser<'_> {
         let Some(CvtRounding::Float(rounding @ (Rounding::NearestEven | Rounding::Zero))) =
             rounding
         else {
-            return Err(Error::new(m.span, format!("`{}` needs one of .rn .rz", m.text)));
+            return Err(Error::unknown(m.span, format!("`{}` needs one of .rn .rz", m.text)));
         };
         Ok(Op::CvtPack {
             dst_ty,

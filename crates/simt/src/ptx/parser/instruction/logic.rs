@@ -166,7 +166,7 @@ impl Parser<'_> {
         let dst = self.dst_or_sink()?;
         let complement = self.second_dst()?;
         if complement.is_some() && matches!(ty, Type::F16 | Type::Bf16) {
-            return Err(Error::new(m.span, format!("`{}` has one result", m.text)));
+            return Err(Error::unknown(m.span, format!("`{}` has one result", m.text)));
         }
         let (a, b) = (self.src()?, self.src()?);
         Ok(Op::Setp { cmp, ty, ftz, combine: self.combine(combined)?, dst, complement, a, b })
@@ -183,7 +183,7 @@ impl Parser<'_> {
         let ty = m.ty(&compared())?;
         m.finish()?;
         if !set_fits(dst_ty, ty) {
-            return Err(Error::new(
+            return Err(Error::unknown(
                 m.span,
                 format!("`{}` does not give {dst_ty} from {ty}", m.text),
             ));
@@ -239,13 +239,13 @@ fn check_comparison(cmp: CmpOp, ty: Type, ftz: bool, m: &Modifiers<'_>) -> Resul
         _ => ty.is_float(),
     };
     if !fits {
-        return Err(Error::new(
+        return Err(Error::unknown(
             m.span,
             format!("`{}` compares {ty} in a way that its values do not have", m.text),
         ));
     }
     if ftz && !matches!(ty, Type::F32 | Type::F16 | Type::F16x2) {
-        return Err(Error::new(
+        return Err(Error::unknown(
             m.span,
             format!("`{}` has .ftz, which is for .f32, .f16 and .f16x2", m.text),
         ));

@@ -10,7 +10,7 @@ use super::super::modifiers::{Modifiers, Table};
 use super::{HALVES, NUMBERS, SCOPES, SPACES};
 
 /// The types that `ld` and `st` move: integers, bits, `.f32` and `.f64`.
-const STORED: [Type; 14] = [
+const STORED: [Type; 15] = [
     Type::B8,
     Type::B16,
     Type::B32,
@@ -25,6 +25,7 @@ const STORED: [Type; 14] = [
     Type::S64,
     Type::F32,
     Type::F64,
+    Type::B128,
 ];
 const ADDRESSES: [Type; 1] = [Type::U64];
 const LOAD_CACHES: &Table<CacheOp> = &[
@@ -112,7 +113,7 @@ fn ordering(sem: Sem, scope: Scope) -> Ordering {
 impl Parser<'_> {
     pub(super) fn mov(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mut types = NUMBERS.to_vec();
-        types.push(Type::Pred);
+        types.extend([Type::Pred, Type::B128]);
         let ty = m.ty(&types)?;
         m.finish()?;
         if self.at_punct(b'{') {
@@ -264,6 +265,12 @@ impl Parser<'_> {
             Some(op) => op,
             None => m.require(ATOM_OPS)?,
         };
+        if matches!(op, AtomOp::Add | AtomOp::Min | AtomOp::Max)
+            && let Some(length) = m.choose(VECTORS)
+        {
+            return self.atom_vector((op, ordering, space, length), m, returns);
+        }
+        let hinted = m.take("L2::cache_hint");
         let noftz = op == AtomOp::Add && m.take("noftz");
         let ty = m.ty(match op {
             AtomOp::Add if noftz => &HALVES,
@@ -271,19 +278,70 @@ impl Parser<'_> {
             AtomOp::Min | AtomOp::Max => &[Type::U32, Type::S32, Type::U64, Type::S64],
             AtomOp::And | AtomOp::Or | AtomOp::Xor => &[Type::B32, Type::B64],
             AtomOp::Inc | AtomOp::Dec => &[Type::U32],
-            AtomOp::Exch => {
-                &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32]
-            }
-            AtomOp::Cas => {
-                &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64]
-            }
+            AtomOp::Exch => &[
+                Type::B32,
+                Type::B64,
+                Type::B128,
+                Type::U32,
+                Type::S32,
+                Type::U64,
+                Type::S64,
+                Type::F32,
+            ],
+            AtomOp::Cas => &[
+                Type::B16,
+                Type::B32,
+                Type::B64,
+                Type::B128,
+                Type::U32,
+                Type::S32,
+                Type::U64,
+                Type::S64,
+            ],
         })?;
         m.finish()?;
         let dst = if returns { self.dst_or_sink()? } else { None };
         let addr = self.address()?;
         let a = self.src()?;
         let b: Option<Value> = if op == AtomOp::Cas { Some(self.src()?) } else { None };
+        if hinted {
+            self.src()?;
+        }
         Ok(Op::Atom { op, ordering, space, ty, dst, addr, a, b })
+    }
+
+    /// Reads `atom` or `red` on a vector.
+    fn atom_vector(
+        &mut self,
+        (op, ordering, space, length): (AtomOp, Ordering, Space, usize),
+        m: &mut Modifiers<'_>,
+        returns: bool,
+    ) -> Result<Op> {
+        let hinted = m.take("L2::cache_hint");
+        let noftz = m.take("noftz");
+        let ty = m.ty(match (noftz, length) {
+            (true, 8) => &[Type::F16, Type::Bf16],
+            (true, _) => &HALVES,
+            (false, 8) => &[],
+            (false, _) if op == AtomOp::Add => &[Type::F32],
+            (false, _) => &[],
+        })?;
+        m.finish()?;
+        if !matches!(space, Space::Global | Space::Generic) {
+            return Err(Error::unknown(m.span, format!("`{}` works in the global space", m.text)));
+        }
+        let start = self.peek().span;
+        let dst = if returns { self.vector(Self::register_or_sink)? } else { Vec::new() };
+        let addr = self.address()?;
+        let src = self.vector(Self::value)?;
+        if returns {
+            check_length(dst.len(), length, start, m)?;
+        }
+        check_length(src.len(), length, start, m)?;
+        if hinted {
+            self.src()?;
+        }
+        Ok(Op::AtomVector { op, ordering, space, ty, dst, addr, src })
     }
 }
 

@@ -7,9 +7,10 @@ mod control;
 mod float;
 mod logic;
 mod memory;
+mod video;
 mod warp;
 
-use super::super::ast::{LogicOp, Op, Rounding, Scope, Space, Type};
+use super::super::ast::{LogicOp, Op, Rounding, Scope, Space, Type, VideoOp};
 use super::super::diagnostic::{Error, Result};
 use super::modifiers::{Modifiers, Table};
 use super::{Parser, TokenKind};
@@ -111,6 +112,20 @@ impl Parser<'_> {
                 self.int_unary(opcode, &mut m)
             }
 
+            "fns" => self.fns(&mut m),
+            "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vadd4" | "vsub4"
+            | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" => {
+                let op = match opcode.trim_end_matches(['2', '4']) {
+                    "vadd" => VideoOp::Add,
+                    "vsub" => VideoOp::Sub,
+                    "vavrg" => VideoOp::Average,
+                    "vabsdiff" => VideoOp::AbsoluteDifference,
+                    "vmin" => VideoOp::Min,
+                    _ => VideoOp::Max,
+                };
+                self.video(op, opcode.ends_with('4'), &mut m)
+            }
+
             "and" | "or" | "xor" => self.logic(opcode, &mut m),
             "not" => self.not(&mut m),
             "lop3" => self.lop3(&mut m),
@@ -160,7 +175,7 @@ impl Parser<'_> {
             "activemask" => self.activemask(&mut m),
             "redux" => self.redux(&mut m),
             "elect" => self.elect(&mut m),
-            _ => Err(Error::new(m.span, format!("unknown instruction `{}`", m.text))),
+            _ => Err(Error::unknown(m.span, format!("unknown instruction `{}`", m.text))),
         }
     }
 }
