@@ -2,7 +2,7 @@
 
 use simt::ReportKind::{DivergentBarrier, Race, StrayShuffle, UninitializedRead, WarpSynchronous};
 use simt::Severity::{Error, Warning};
-use simt::{LaunchConfig, ReportKind, Severity};
+use simt::{LaunchConfig, Module, ReportKind, Severity};
 
 use crate::{SEEDS, kernel, run};
 
@@ -10,10 +10,15 @@ use crate::{SEEDS, kernel, run};
 /// warps.
 #[track_caller]
 fn found(config: LaunchConfig, body: &str) -> Vec<(ReportKind, Severity)> {
-    let module = kernel(body);
+    found_in(config, &kernel(body))
+}
+
+/// As [`found`], on the kernel of a module.
+#[track_caller]
+pub(crate) fn found_in(config: LaunchConfig, module: &Module) -> Vec<(ReportKind, Severity)> {
     let mut first = None;
     for seed in SEEDS {
-        let checked = run(&module, &LaunchConfig { seed, ..config });
+        let checked = run(module, &LaunchConfig { seed, ..config });
         assert_eq!(checked.fault, None, "seed {seed:?}");
         let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
         println!("seed {seed:?}\n{}", text.join("\n"));
