@@ -78,6 +78,8 @@ mod alu;
 mod dim;
 mod exec;
 mod fault;
+#[cfg(feature = "formats")]
+mod formats;
 mod ir;
 mod limits;
 mod lower;
@@ -91,11 +93,15 @@ pub use exec::config::LaunchConfig;
 pub use exec::launch::{Arg, LaunchError, launch, launch_named};
 pub use exec::memory::{Memory, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
+#[cfg(feature = "formats")]
+pub use formats::{sarif, suppress};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 pub use lower::{LoadError, Refusal};
 pub use module::{Kernel, Module, ModuleVariable};
-pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
+pub use observe::check::{
+    Checked, MemoryAccess, Party, Report, ReportKind, Severity, check, launch_and_warn,
+};
 pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile,
     Requests, Shared, Traffic, count,

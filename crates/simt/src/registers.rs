@@ -49,12 +49,81 @@ pub(crate) struct Operands {
 
 /// A function that computes one arithmetic instruction. It writes only those lanes of the
 /// destination that are in the mask.
-pub(crate) type AluFn = fn(&mut Registers, u32, &Operands);
+pub(crate) type Lifted = fn(&mut Registers, u32, &Operands);
+
+/// A register file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum File {
+    Words,
+    Doubles,
+    Predicates,
+}
+
+/// The way in which the bits of a result depend on the bits of the sources. The checks need it to
+/// follow bits that have no defined value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Each bit of the result may depend on each bit of the sources.
+    Whole,
+    /// A bit of the result depends on no higher bit of a source, as in a sum.
+    Upward,
+    /// Each bit of the result depends on at most one bit of each of the first `sources` sources,
+    /// and may depend on each bit of the other sources.
+    Bitwise { sources: u8 },
+    /// The result is the only source, perhaps cut or extended.
+    Copy,
+}
+
+/// The registers that an [`AluFn`] reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The files of the sources `a`, `b`, `c` and `x`; `None` if the function does not read one.
+    pub(crate) reads: [Option<File>; 4],
+    /// The file of the destination.
+    pub(crate) writes: File,
+    /// How many bits of the destination the function computes. The others become zero.
+    pub(crate) bits: u8,
+    pub(crate) rule: Rule,
+}
+
+impl Shape {
+    /// The shape of a function with a result of this many bits, and the sources of these names.
+    pub(crate) fn new(writes: File, bits: u8, sources: &[(&str, File)]) -> Shape {
+        let mut reads = [None; 4];
+        for (name, file) in sources {
+            let source = ["a", "b", "c", "x"].iter().position(|known| known == name);
+            reads[source.expect("a source is one of four")] = Some(*file);
+        }
+        Shape { reads, writes, bits, rule: Rule::Whole }
+    }
+}
+
+/// An arithmetic instruction: the function that computes it, and what it reads and writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AluFn {
+    pub(crate) run: Lifted,
+    pub(crate) shape: Shape,
+}
+
+impl AluFn {
+    /// The same function, whose results follow `rule`.
+    pub(crate) const fn by(self, rule: Rule) -> AluFn {
+        AluFn { shape: Shape { rule, ..self.shape }, ..self }
+    }
+
+    /// The same function, each bit of whose result depends on one bit of each of the first
+    /// `sources` sources.
+    pub(crate) const fn bitwise(self, sources: u8) -> AluFn {
+        self.by(Rule::Bitwise { sources })
+    }
+}
 
 /// A Rust type that can be the value of one lane.
 pub(crate) trait Lane: Copy {
     /// The type of the values in the register file.
     type Raw: Copy + Default;
+    /// The register file that holds values of this type.
+    const FILE: File = if size_of::<Self::Raw>() == 8 { File::Doubles } else { File::Words };
     /// The register file that holds values of this type.
     fn file(registers: &Registers) -> &[[Self::Raw; LANES]];
     /// Writes the values of the lanes of `mask`.
@@ -125,6 +194,13 @@ lane! {
 /// bracket `[p: pred]` gives the lane's bit of predicate register `x`, and `[n: number]` gives the
 /// plain number `x`.
 macro_rules! alu {
+    (@ $lifted:ident, $file:expr, $bits:expr, [$($arg:ident: $ty:ty),+] $(, $x:ident: pred)?) => {{
+        #[allow(unused_imports, reason = "not every instruction reads a predicate")]
+        use $crate::registers::{AluFn, File, Lane, Shape};
+        let sources =
+            [$((stringify!($arg), <$ty as Lane>::FILE),)+ $((stringify!($x), File::Predicates),)?];
+        AluFn { run: $lifted, shape: Shape::new($file, $bits, &sources) }
+    }};
     (|$($arg:ident: $ty:ty),+| -> bool $body:block) => {{
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
             use $crate::registers::{Lane, LANES};
@@ -137,7 +213,7 @@ macro_rules! alu {
             }
             registers.set_predicate(operands.d, mask, bits);
         }
-        lifted as $crate::registers::AluFn
+        alu!(@ lifted, $crate::registers::File::Predicates, 1, [$($arg: $ty),+])
     }};
     (|$($arg:ident: $ty:ty),+| [$x:ident: number] -> $out:ty $body:block) => {{
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
@@ -152,7 +228,7 @@ macro_rules! alu {
             }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
-        lifted as $crate::registers::AluFn
+        alu!(@ lifted, <$out as $crate::registers::Lane>::FILE, size_of::<$out>() as u8 * 8, [$($arg: $ty),+])
     }};
     (|$($arg:ident: $ty:ty),+| [$p:ident: pred] -> $out:ty $body:block) => {{
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
@@ -168,7 +244,7 @@ macro_rules! alu {
             }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
-        lifted as $crate::registers::AluFn
+        alu!(@ lifted, <$out as $crate::registers::Lane>::FILE, size_of::<$out>() as u8 * 8, [$($arg: $ty),+], x: pred)
     }};
     (|$($arg:ident: $ty:ty),+| -> $out:ty $body:block) => {{
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
@@ -182,7 +258,7 @@ macro_rules! alu {
             }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
-        lifted as $crate::registers::AluFn
+        alu!(@ lifted, <$out as $crate::registers::Lane>::FILE, size_of::<$out>() as u8 * 8, [$($arg: $ty),+])
     }};
 }
 pub(crate) use alu;

@@ -249,7 +249,7 @@ fn a_check_reports_both_parties() {
     assert_eq!(run.status, Some(1), "{run}");
     assert_eq!(
         run.stdout,
-        "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n"
+        "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 errors\n"
     );
     for text in [
         "error[race]: ",
@@ -291,6 +291,97 @@ fn only_what_was_filled_may_be_read() {
     };
     assert_eq!(run("", 1)[0]["kind"], "uninitialized-read");
     assert_eq!(run("=zero", 0), json!([]));
+}
+
+#[test]
+fn reports_fail_the_command_from_a_severity_on() {
+    let sandbox = Sandbox::new();
+    // Two blocks write the same words: equal values give a warning, and different ones an error.
+    let write = |value: &str| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry write(.param .u64 data) {{
+            .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [data];\nmov.u32 %r1, {value};
+            st.global.u32 [%rd1], %r1;\nret;\n}}"
+        )
+    };
+    sandbox.write("same.ptx", write("7").as_bytes());
+    sandbox.write("other.ptx", write("%ctaid.x").as_bytes());
+    let shape = "--grid 2 --block 1 --arg buffer:u32:1 --check --json";
+    for (file, severity, fail_on, status) in [
+        ("same", "warning", "", 0),
+        ("same", "warning", "--fail-on error", 0),
+        ("same", "warning", "--fail-on warning", 1),
+        ("same", "warning", "--fail-on note", 1),
+        ("same", "warning", "--fail-on never", 0),
+        ("other", "error", "", 1),
+        ("other", "error", "--fail-on warning", 1),
+        ("other", "error", "--fail-on never", 0),
+    ] {
+        let json = sandbox.json(&format!("run {file}.ptx {shape} {fail_on}"), status);
+        assert_eq!(json["reports"][0]["severity"], severity, "{file} {fail_on}");
+        assert_eq!(json["reports"].as_array().unwrap().len(), 1, "{file} {fail_on}");
+    }
+    let run = sandbox.run("run same.ptx --grid 2 --block 1 --arg buffer:u32:1 --check");
+    assert!(run.stdout.ends_with("Checked: 1 warning\n"), "{run}");
+    assert!(run.stderr.starts_with("warning[race]: "), "{run}");
+    // A fault fails the command, whatever `--fail-on` says.
+    let fault = "run same.ptx --grid 1 --block 1 --arg ptr:0 --check --fail-on never --json";
+    assert_eq!(sandbox.json(fault, 1)["faults"].as_array().unwrap().len(), 1);
+    let wrong = sandbox.refused(&format!("run same.ptx {shape} --fail-on bad"));
+    assert!(wrong.contains("error, warning, note, never"), "{wrong}");
+}
+
+#[test]
+fn shuffles_that_go_astray_are_told_without_a_check_too() {
+    let sandbox = Sandbox::new();
+    // The upper half of the warp exits, and the lower half reads from it, with a mask of all lanes
+    // or of the lower half.
+    let ptx = |mask: &str, source: u32| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry half() {{
+            .reg .pred %p<2>;\n.reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 16;
+            @%p1 exit;\nshfl.sync.idx.b32 %r2, %r1, {source}, 31, {mask};\nret;\n}}"
+        )
+    };
+    for (mask, source, expected) in [
+        ("0xffff", 15, &[] as &[&str]),
+        ("0xffff", 16, &["stray-shuffle"]),
+        ("0xffffffff", 15, &["absent-lanes"]),
+        ("0xffffffff", 16, &["absent-lanes", "stray-shuffle"]),
+    ] {
+        sandbox.write("half.ptx", ptx(mask, source).as_bytes());
+        for (mode, workers) in [
+            ("", 1),
+            ("", 2),
+            ("--count", 1),
+            ("--trace", 1),
+            ("--check", 1),
+            ("--check --count", 1),
+        ] {
+            let line =
+                format!("run half.ptx --grid 3 --block 32 --workers {workers} {mode} --json");
+            let json = sandbox.json(&line, 0);
+            let mut kinds: Vec<_> = json["reports"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|report| {
+                    (report["kind"].as_str().unwrap(), report["severity"].as_str().unwrap())
+                })
+                .collect();
+            kinds.sort_unstable();
+            let expected: Vec<_> = expected.iter().map(|kind| (*kind, "warning")).collect();
+            assert_eq!(kinds, expected, "{mask} {source} {mode}");
+        }
+    }
+    let run = sandbox.run("run half.ptx --grid 3 --block 32 --workers 2");
+    assert_eq!(run.status, Some(0), "{run}");
+    assert!(
+        run.stderr.contains("warning[stray-shuffle]: thread (0,0,0) of block (0,0,0) reads"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("note: found 47 times more"), "{run}");
+    assert_eq!(sandbox.run("run half.ptx --grid 3 --block 32 --fail-on warning").status, Some(1));
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Findings {
 fn report(report: &Report) -> Json {
     json!({
         "kind": report.kind.name(),
+        "severity": report.severity.name(),
         "message": report.message,
         "help": report.help,
         "kernel": report.kernel,

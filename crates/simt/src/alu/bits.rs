@@ -1,16 +1,17 @@
 //! Moves, logic, shifts, bit fields, byte permutations.
 
 use crate::ptx::ast::{LogicOp, PrmtMode, ShfMode, ShiftOp, Type};
-use crate::registers::{AluFn, Operands, Registers, alu};
+use crate::registers::{AluFn, File, Lifted, Operands, Registers, Rule, Shape, alu};
 
 /// `mov` of a word or of a double.
 pub(crate) fn copy(wide: bool) -> AluFn {
-    if wide { alu!(|a: u64| -> u64 { a }) } else { alu!(|a: u32| -> u32 { a }) }
+    let f = if wide { alu!(|a: u64| -> u64 { a }) } else { alu!(|a: u32| -> u32 { a }) };
+    f.by(Rule::Copy)
 }
 
 /// A value of type `from` in a register of `to_bits` bits: the same value, or its low bits.
 pub(crate) fn resize(from: Type, to_bits: u32) -> AluFn {
-    match (from, to_bits) {
+    let f = match (from, to_bits) {
         (Type::S8, 16) => alu!(|a: i8| -> i16 { a.into() }),
         (Type::S8, 32) => alu!(|a: i8| -> i32 { a.into() }),
         (Type::S8, 64) => alu!(|a: i8| -> i64 { a.into() }),
@@ -30,28 +31,31 @@ pub(crate) fn resize(from: Type, to_bits: u32) -> AluFn {
             (_, 64) => alu!(|a: u32| -> u64 { a.into() }),
             _ => copy(false),
         },
-    }
+    };
+    f.by(Rule::Copy)
 }
 
 /// `and or xor`. Narrow values are zero-extended, and their results are too.
 pub(crate) fn logic(op: LogicOp, wide: bool) -> AluFn {
-    match (op, wide) {
+    let f = match (op, wide) {
         (LogicOp::And, false) => alu!(|a: u32, b: u32| -> u32 { a & b }),
         (LogicOp::Or, false) => alu!(|a: u32, b: u32| -> u32 { a | b }),
         (LogicOp::Xor, false) => alu!(|a: u32, b: u32| -> u32 { a ^ b }),
         (LogicOp::And, true) => alu!(|a: u64, b: u64| -> u64 { a & b }),
         (LogicOp::Or, true) => alu!(|a: u64, b: u64| -> u64 { a | b }),
         (LogicOp::Xor, true) => alu!(|a: u64, b: u64| -> u64 { a ^ b }),
-    }
+    };
+    f.bitwise(2)
 }
 
 /// `not`.
 pub(crate) fn not(ty: Type) -> AluFn {
-    match ty.size() {
+    let f = match ty.size() {
         8 => alu!(|a: u64| -> u64 { !a }),
         4 => alu!(|a: u32| -> u32 { !a }),
         _ => alu!(|a: u16| -> u16 { !a }),
-    }
+    };
+    f.bitwise(1)
 }
 
 /// Predicates: `d = (a op b)`, where bits 0 and 1 of `x` negate `a` and `b`.
@@ -61,7 +65,7 @@ pub(crate) fn predicate_logic(op: LogicOp) -> AluFn {
         let value = |register: u32| registers.predicates[register as usize];
         (value(operands.a) ^ negate(0), value(operands.b) ^ negate(1))
     }
-    match op {
+    let run: Lifted = match op {
         LogicOp::And => |registers, mask, operands| {
             let (a, b) = sources(registers, operands);
             registers.set_predicate(operands.d, mask, a & b);
@@ -74,7 +78,9 @@ pub(crate) fn predicate_logic(op: LogicOp) -> AluFn {
             let (a, b) = sources(registers, operands);
             registers.set_predicate(operands.d, mask, a ^ b);
         },
-    }
+    };
+    let file = File::Predicates;
+    AluFn { run, shape: Shape::new(file, 1, &[("a", file), ("b", file)]) }.bitwise(2)
 }
 
 /// `lop3.b32`; the truth table is `x`.
@@ -88,11 +94,12 @@ pub(crate) fn lop3() -> AluFn {
         }
         result
     })
+    .bitwise(3)
 }
 
 /// `shl` and `shr`. An amount beyond the width counts as the width.
 pub(crate) fn shift(op: ShiftOp, ty: Type) -> Option<AluFn> {
-    Some(match (op, ty) {
+    let f = match (op, ty) {
         (ShiftOp::Left, Type::B16 | Type::U16 | Type::S16) => {
             alu!(|a: u16, b: u32| -> u16 { a.checked_shl(b).unwrap_or(0) })
         }
@@ -115,7 +122,8 @@ pub(crate) fn shift(op: ShiftOp, ty: Type) -> Option<AluFn> {
         (ShiftOp::Right, Type::S32) => alu!(|a: i32, b: u32| -> i32 { a >> b.min(31) }),
         (ShiftOp::Right, Type::S64) => alu!(|a: i64, b: u32| -> i64 { a >> b.min(63) }),
         _ => return None,
-    })
+    };
+    Some(f.bitwise(1))
 }
 
 /// `shf`: `a` is the low word, `b` the high one, `c` the amount.
@@ -123,7 +131,7 @@ pub(crate) fn funnel(op: ShiftOp, mode: ShfMode) -> AluFn {
     fn join(low: u32, high: u32) -> u64 {
         u64::from(high) << 32 | u64::from(low)
     }
-    match (op, mode) {
+    let f = match (op, mode) {
         (ShiftOp::Left, ShfMode::Clamp) => {
             alu!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << c.min(32)) >> 32) as u32 })
         }
@@ -136,7 +144,8 @@ pub(crate) fn funnel(op: ShiftOp, mode: ShfMode) -> AluFn {
         (ShiftOp::Right, ShfMode::Wrap) => {
             alu!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> (c & 31)) as u32 })
         }
-    }
+    };
+    f.bitwise(2)
 }
 
 /// `prmt.b32`.
@@ -148,7 +157,7 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
     fn gather(a: u32, b: u32, indices: [u32; 4]) -> u32 {
         (0..4).fold(0, |word, i| word | byte(a, b, indices[i] & 7) << (8 * i))
     }
-    match mode {
+    let f = match mode {
         PrmtMode::Index => alu!(|a: u32, b: u32, c: u32| -> u32 {
             let mut word = 0;
             for i in 0..4 {
@@ -190,7 +199,8 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
                 gather(a, b, [i, i + 1, i, i + 1])
             })
         }
-    }
+    };
+    f.bitwise(2)
 }
 
 /// `bfe`: `c` bits of `a` from bit `b` on. For signed types, the result is sign-extended from the
@@ -222,7 +232,7 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
         }
         ((shifted as u128) << up >> up) as u64
     }
-    Some(match ty {
+    let f = match ty {
         Type::U32 => {
             alu!(|a: u32, b: u32, c: u32| -> u32 { field(a.into(), b, c, 32, false) as u32 })
         }
@@ -232,7 +242,8 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
         Type::U64 => alu!(|a: u64, b: u32, c: u32| -> u64 { field(a, b, c, 64, false) }),
         Type::S64 => alu!(|a: u64, b: u32, c: u32| -> u64 { field(a, b, c, 64, true) }),
         _ => return None,
-    })
+    };
+    Some(f.bitwise(1))
 }
 
 /// `bfi`: the value `b`, with `x` bits of `a` put in from bit `c` on.
@@ -244,11 +255,12 @@ pub(crate) fn insert(wide: bool) -> AluFn {
         let value = a.checked_shl(position).unwrap_or(0);
         (b & !mask) | (value & mask)
     }
-    if wide {
+    let f = if wide {
         alu!(|a: u64, b: u64, c: u32, x: u32| -> u64 { field(a, b, c, x) })
     } else {
         alu!(|a: u32, b: u32, c: u32, x: u32| -> u32 { field(a.into(), b.into(), c, x) as u32 })
-    }
+    };
+    f.bitwise(2)
 }
 
 /// `bmsk`: a mask of `b` ones from bit `a` on.
@@ -273,31 +285,34 @@ pub(crate) fn extend(mode: ShfMode, signed: bool) -> AluFn {
             (n, true) => ((a << (32 - n)) as i32 >> (32 - n)) as u32,
         }
     }
-    match (mode, signed) {
+    let f = match (mode, signed) {
         (ShfMode::Clamp, false) => alu!(|a: u32, b: u32| -> u32 { from_width(a, b, false) }),
         (ShfMode::Clamp, true) => alu!(|a: u32, b: u32| -> u32 { from_width(a, b, true) }),
         (ShfMode::Wrap, false) => alu!(|a: u32, b: u32| -> u32 { from_width(a, b & 31, false) }),
         (ShfMode::Wrap, true) => alu!(|a: u32, b: u32| -> u32 { from_width(a, b & 31, true) }),
-    }
+    };
+    f.bitwise(1)
 }
 
 /// `a` shifted right by the plain number `x` and cut to the width of `to_bits`; used to unpack.
 pub(crate) fn unpack(from_wide: bool, to_bits: u32) -> Option<AluFn> {
-    Some(match (from_wide, to_bits) {
+    let f = match (from_wide, to_bits) {
         (true, 32) => alu!(|a: u64| [shift: number] -> u32 { (a >> shift) as u32 }),
         (true, 16) => alu!(|a: u64| [shift: number] -> u16 { (a >> shift) as u16 }),
         (true, 8) => alu!(|a: u64| [shift: number] -> u8 { (a >> shift) as u8 }),
         (false, 16) => alu!(|a: u32| [shift: number] -> u16 { (a >> shift) as u16 }),
         (false, 8) => alu!(|a: u32| [shift: number] -> u8 { (a >> shift) as u8 }),
         _ => return None,
-    })
+    };
+    Some(f.bitwise(1))
 }
 
 /// `a | b << x` for the plain number `x`; used to pack. `a` is a word or double, `b` a word.
 pub(crate) fn pack(wide: bool) -> AluFn {
-    if wide {
+    let f = if wide {
         alu!(|a: u64, b: u32| [shift: number] -> u64 { a | u64::from(b) << shift })
     } else {
         alu!(|a: u32, b: u32| [shift: number] -> u32 { a | b << shift })
-    }
+    };
+    f.bitwise(2)
 }

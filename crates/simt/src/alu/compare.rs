@@ -38,9 +38,10 @@ pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
 
 /// `selp`: `a` in the lanes where predicate `x` holds, and `b` in the others.
 pub(crate) fn select(wide: bool) -> AluFn {
-    if wide {
+    let f = if wide {
         alu!(|a: u64, b: u64| [p: pred] -> u64 { if p { a } else { b } })
     } else {
         alu!(|a: u32, b: u32| [p: pred] -> u32 { if p { a } else { b } })
-    }
+    };
+    f.bitwise(2)
 }

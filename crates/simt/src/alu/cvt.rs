@@ -6,7 +6,7 @@ use crate::alu::float::{
     canonical32, flush, propagate64, round_settled, round32, saturate, saturate64,
 };
 use crate::ptx::ast::{CvtRounding, Rounding, Type};
-use crate::registers::{AluFn, alu};
+use crate::registers::{AluFn, Rule, alu};
 
 /// Expands `$apply!(type)` for the integer type that `$ty` names.
 macro_rules! integer {
@@ -91,7 +91,7 @@ fn between_integers(to: Type, from: Type, saturate: bool) -> Option<AluFn> {
                     i128::from(a).clamp(<$to>::MIN.into(), <$to>::MAX.into()) as $to
                 })
             } else {
-                alu!(|a: $from| -> $to { a as $to })
+                alu!(|a: $from| -> $to { a as $to }).by(Rule::Copy)
             }
         };
     }

@@ -1,7 +1,7 @@
 //! Integer arithmetic, 16 to 64 bits.
 
 use crate::ptx::ast::{DotPart, IntBinaryOp, IntUnaryOp, MulPart, Type};
-use crate::registers::{AluFn, alu};
+use crate::registers::{AluFn, Rule, alu};
 
 /// Expands one expression for all integer types of 16 to 64 bits.
 macro_rules! by_type {
@@ -50,7 +50,7 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
             _ => None,
         };
     }
-    Some(match op {
+    let f = match op {
         IntBinaryOp::Add => by_type!(ty, |a, b| { a.wrapping_add(b) }),
         IntBinaryOp::Sub => by_type!(ty, |a, b| { a.wrapping_sub(b) }),
         IntBinaryOp::MulLo => by_type!(ty, |a, b| { a.wrapping_mul(b) }),
@@ -102,7 +102,21 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
             }
             _ => return None,
         },
-    })
+    };
+    Some(
+        if matches!(
+            op,
+            IntBinaryOp::Add
+                | IntBinaryOp::Sub
+                | IntBinaryOp::MulLo
+                | IntBinaryOp::Mul24Lo
+                | IntBinaryOp::MulWide
+        ) {
+            f.by(Rule::Upward)
+        } else {
+            f
+        },
+    )
 }
 
 /// The low 24 bits of a value.
@@ -129,7 +143,9 @@ pub(crate) fn mad(part: MulPart, ty: Type, saturate: bool) -> Option<AluFn> {
         };
     }
     Some(match part {
-        MulPart::Lo => by_type!(ty, |a, b, c| { a.wrapping_mul(b).wrapping_add(c) }),
+        MulPart::Lo => {
+            by_type!(ty, |a, b, c| { a.wrapping_mul(b).wrapping_add(c) }).by(Rule::Upward)
+        }
         MulPart::Wide => {
             wide!(ty, |a: narrow, b: narrow, c: wide| as W { W::from(a).wrapping_mul(W::from(b)).wrapping_add(c) })
         }
@@ -232,7 +248,7 @@ pub(crate) fn unary(op: IntUnaryOp, ty: Type) -> Option<AluFn> {
             Type::S64 => alu!(|a: i64| -> i64 { a.wrapping_abs() }),
             _ => return None,
         },
-        IntUnaryOp::Neg => by_type!(ty, |a| { a.wrapping_neg() }),
+        IntUnaryOp::Neg => by_type!(ty, |a| { a.wrapping_neg() }).by(Rule::Upward),
         IntUnaryOp::Cnot => by_type!(ty, |a| { (a == 0).into() }),
         IntUnaryOp::Popc => match ty.size() {
             4 => alu!(|a: u32| -> u32 { a.count_ones() }),
@@ -248,7 +264,8 @@ pub(crate) fn unary(op: IntUnaryOp, ty: Type) -> Option<AluFn> {
             4 => alu!(|a: u32| -> u32 { a.reverse_bits() }),
             8 => alu!(|a: u64| -> u64 { a.reverse_bits() }),
             _ => return None,
-        },
+        }
+        .bitwise(1),
         IntUnaryOp::Bfind => match ty {
             Type::U32 => alu!(|a: u32| -> u32 { 31u32.wrapping_sub(a.leading_zeros()) }),
             Type::S32 => {

@@ -10,6 +10,7 @@
 //! [`Observer`](observer::Observer), and the modules of `observe` implement the trait.
 
 pub(crate) mod access;
+pub(crate) mod collective;
 pub(crate) mod copies;
 pub(crate) mod env;
 pub(crate) mod launch;
@@ -24,7 +25,6 @@ mod atomic;
 mod block;
 mod cluster;
 mod cluster_state;
-pub(crate) mod collective;
 mod fill;
 mod grid;
 mod job;

@@ -38,6 +38,20 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn resume(&mut self, _env: &Env<'_>) {}
 
+    /// An instruction is about to run in the lanes of `active`, which are those of `mask` in which
+    /// its guard holds; there may be none. An instruction that waits may be about to run again and
+    /// again.
+    #[inline(always)]
+    fn operands(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _mask: u32,
+        _active: u32,
+        _registers: &Registers,
+    ) {
+    }
+
     /// A collective is about to run in `lanes`, which have all arrived; `members` holds the member
     /// mask of each lane.
     #[inline(always)]
@@ -64,13 +78,16 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
 
-    /// Memory was written; `same` says whether two given lanes store the same value.
+    /// Memory was written. The lanes of `unchanged` stored what was there before; only observers
+    /// with [`Observer::NOTES_WRITES`] are told. `same` says whether two given lanes store the same
+    /// value.
     #[inline(always)]
     fn store(
         &mut self,
         env: &Env<'_>,
         at: At,
         request: &Request,
+        _unchanged: u32,
         _same: impl Fn(usize, usize) -> bool,
     ) {
         self.access(env, at, request);
@@ -173,9 +190,18 @@ pub(crate) trait Observer {
     ) {
     }
 
+    /// A lane reads a value in order to print it.
+    #[inline(always)]
+    fn printed(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
+    /// Lanes stand at a barrier of the block that is meant for all lanes of their warp, and others
+    /// of these lanes have neither arrived nor exited.
+    #[inline(always)]
+    fn parted(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
     /// Lanes exit.
     #[inline(always)]
-    fn exit(&mut self, _env: &Env<'_>, _warp: u32, _lanes: u32) {}
+    fn exit(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
 
     /// The block of `env` has ended.
     #[inline(always)]

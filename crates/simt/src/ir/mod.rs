@@ -9,12 +9,14 @@ use crate::ptx::ast::{
     self, AtomOp, BarrierOp, BarrierRedOp, FenceSem, LocationId, MatchMode, Ordering, ReduxOp,
     Scope, ShflMode, SpecialReg, Type, VoteMode,
 };
-use crate::registers::{AluFn, Operands};
+use crate::registers::{Lifted, Operands, Shape};
 
 /// A kernel made ready to run.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
+    /// The registers that each arithmetic instruction reads and writes; `None` for others.
+    pub(crate) shapes: Vec<Option<Shape>>,
     /// The index of the first instruction to run.
     pub(crate) entry: u32,
     /// The functions that can be called through an address.
@@ -375,7 +377,7 @@ pub(crate) enum Collective {
 #[derive(Debug)]
 pub(crate) enum Op {
     Alu {
-        f: AluFn,
+        f: Lifted,
         operands: Operands,
     },
     /// A check that faults if the divisor is zero in an active lane.

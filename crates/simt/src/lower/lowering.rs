@@ -6,7 +6,7 @@ use super::Lowered;
 use super::error::Refusal;
 use crate::ir::{Guard, Init, Inst, Op, Outlined, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
-use crate::registers::{AluFn, Operands};
+use crate::registers::{AluFn, Operands, Shape};
 
 /// The offset of dynamic shared memory is a multiple of this many bytes.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
@@ -22,6 +22,7 @@ pub(super) struct Lowering<'a> {
     /// Whether nothing more is lowered, because a limit is exceeded.
     pub(super) is_full: bool,
     pub(super) code: Vec<Inst>,
+    pub(super) shapes: Vec<Option<Shape>>,
     pub(super) places: Vec<Place>,
     pub(super) words: u32,
     pub(super) doubles: u32,
@@ -82,6 +83,7 @@ impl<'a> Lowering<'a> {
             refused: HashSet::new(),
             is_full: false,
             code: Vec::new(),
+            shapes: Vec::new(),
             places: Vec::new(),
             words: 0,
             doubles: 0,
@@ -147,15 +149,23 @@ impl<'a> Lowering<'a> {
     pub(super) fn emit(&mut self, op: Op) {
         let ast::Span { start, end, line } = self.span;
         self.code.push(Inst { guard: self.guard, op });
+        self.shapes.push(None);
         let (location, first) = (self.location, std::mem::take(&mut self.fresh));
         self.places.push(Place { start, end, line, location, first });
+    }
+
+    /// Emits arithmetic.
+    pub(super) fn emit_lifted(&mut self, f: AluFn, operands: Operands) {
+        self.emit(Op::Alu { f: f.run, operands });
+        self.shapes.pop();
+        self.shapes.push(Some(f.shape));
     }
 
     /// Emits arithmetic, or refuses the instruction if no function computes it.
     pub(super) fn emit_alu(&mut self, f: Option<AluFn>, operands: Operands) -> Result<()> {
         match f {
             Some(f) => {
-                self.emit(Op::Alu { f, operands });
+                self.emit_lifted(f, operands);
                 Ok(())
             }
             None => self.refuse("this form of the instruction is not simulated"),
@@ -177,6 +187,7 @@ impl<'a> Lowering<'a> {
         }
         let program = Program {
             code: self.code,
+            shapes: self.shapes,
             entry: self.entry,
             outlined: self.outlined,
             places: self.places,

@@ -197,7 +197,7 @@ impl<'a> Lowering<'a> {
     ) {
         let x = u32::from(a.1) | u32::from(b.1) << 1;
         let operands = Operands { d, a: a.0, b: b.0, x, ..Operands::default() };
-        self.emit(Op::Alu { f: bits::predicate_logic(op), operands });
+        self.emit_lifted(bits::predicate_logic(op), operands);
     }
 
     /// A comparison into a fresh predicate.

@@ -122,10 +122,8 @@ impl<'a> Lowering<'a> {
         }
         let fresh = self.temporary(ty);
         let f = bits::resize(unsigned(found_ty), ty.bits());
-        self.emit(Op::Alu {
-            f,
-            operands: Operands { d: index(fresh), a: index(found), ..Operands::default() },
-        });
+        let operands = Operands { d: index(fresh), a: index(found), ..Operands::default() };
+        self.emit_lifted(f, operands);
         Ok(fresh)
     }
 
@@ -165,10 +163,8 @@ impl<'a> Lowering<'a> {
         operands.d = narrow;
         self.emit_alu(f, operands)?;
         let extend = bits::resize(ty, bits);
-        self.emit(Op::Alu {
-            f: extend,
-            operands: Operands { d: index(target), a: narrow, ..Operands::default() },
-        });
+        let operands = Operands { d: index(target), a: narrow, ..Operands::default() };
+        self.emit_lifted(extend, operands);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Lowering of instructions on 128 bits. A register of 128 bits is two neighbouring doubles, the
-//! low half first.
+//! Lowering of instructions on 128 bits. A register of 128 bits is two neighbouring doubles, of
+//! which the first one holds the low half.
 
 use super::frame::{Frame, index, pair};
 use super::lowering::{Lowering, Result};
@@ -32,7 +32,7 @@ impl<'a> Lowering<'a> {
 
     fn copy_double(&mut self, d: u32, a: u32) {
         let operands = Operands { d, a, ..Operands::default() };
-        self.emit(Op::Alu { f: bits::copy(true), operands });
+        self.emit_lifted(bits::copy(true), operands);
     }
 
     pub(super) fn wide(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<()> {

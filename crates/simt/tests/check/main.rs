@@ -7,8 +7,10 @@ mod fences;
 mod programs;
 mod races;
 mod reports;
+mod severities;
 mod shipped;
 mod uninitialized;
+mod values;
 mod warps;
 
 use std::collections::BTreeSet;
@@ -23,11 +25,16 @@ pub(crate) const SEEDS: [Option<u64>; 5] = [None, Some(1), Some(2), Some(3), Som
 /// number of the thread, `%r11` of the block, and `%r12` of the thread in the grid. `%r13` is the
 /// address of the thread's own word of `s`.
 pub(crate) fn kernel(body: &str) -> Module {
+    kernel_beside("", body)
+}
+
+/// As [`kernel`], in a module with other declarations.
+pub(crate) fn kernel_beside(declarations: &str, body: &str) -> Module {
     let text = format!(
-        ".version 8.0
+        ".version 8.8
 .target sm_90
 .address_size 64
-.visible .entry k(.param .u64 data, .param .u64 out) {{
+{declarations}.visible .entry k(.param .u64 data, .param .u64 out) {{
 .shared .align 16 .b8 s[4096];
 .reg .pred %p<10>;
 .reg .b16 %h<10>;

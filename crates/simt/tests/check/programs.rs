@@ -53,13 +53,20 @@ fn textbook_patterns_are_clean() {
         ("aggregate", LaunchConfig::new(12, 256), (3000, 15, 3000)),
         ("double_buffer", double_buffer, (3 * 6 * 64 * 4, 12, 6)),
         ("machine", LaunchConfig::new(3, 128), (300, 300, 300)),
-        ("votes", LaunchConfig::new(11, (5, 6, 3)), (983, 983, 983)),
         ("pipeline", LaunchConfig::new(4, 256), (4 * 7 * 128, 512, 7)),
         ("histogram", LaunchConfig::new(7, 192), (2000, 256, 8000)),
         ("redux", LaunchConfig::new(4, 256), (1000, 1000, 1000)),
     ] {
         assert_eq!(found(name, config, data), [], "{name}");
     }
+}
+
+#[test]
+fn threads_without_an_element_exit_beside_a_barrier() {
+    let config = LaunchConfig::new(11, (5, 6, 3));
+    assert_eq!(found("votes", config, (983, 983, 983)), [ReportKind::DivergentBarrier]);
+    // All threads have an element.
+    assert_eq!(found("votes", config, (990, 990, 990)), []);
 }
 
 #[test]

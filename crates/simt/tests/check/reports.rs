@@ -98,17 +98,91 @@ fn lanes_that_rely_on_lock_step_are_named() {
 #[test]
 fn reads_of_nothing_say_how_much_is_missing() {
     assert_snapshot!(report(LaunchConfig::new(2, 32), "ld.shared.u32 %r1, [%r13];"), @r"
-    error[uninitialized-read]: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0 that nothing has written
+    warning[uninitialized-read]: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0 that nothing has written
       --> k.ptx:20
        | ld.shared.u32 %r1, [%r13];
     help: shared memory begins undefined in each block: write it before, with a barrier between
     note: found 63 times more at the same place
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 1), "st.shared.u8 [s+3], 1; ld.shared.u32 %r1, [s];"), @r"
-    error[uninitialized-read]: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0 of which nothing has written 3
+    warning[uninitialized-read]: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0 of which nothing has written 3
       --> k.ptx:20
        | ld.shared.u32 %r1, [s];
     help: shared memory begins undefined in each block: write it before, with a barrier between
+    ");
+}
+
+#[test]
+fn uses_of_nothing_name_the_read() {
+    assert_snapshot!(report(LaunchConfig::new(2, 32), "ld.shared.u32 %r1, [%r13]; add.u32 %r1, %r1, 1; st.global.u32 [%d12], %r1;"), @r"
+    error[uninitialized-read]: thread (0,0,0) of block (0,0,0) writes 4 bytes of global memory at 0x100101000 with a value that comes from bytes that nothing has written
+      --> k.ptx:20
+       | st.global.u32 [%d12], %r1;
+    other: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0
+      --> k.ptx:20
+       | ld.shared.u32 %r1, [%r13];
+    help: shared memory begins undefined in each block: write it before, with a barrier between
+    note: found 63 times more at the same place
+    ");
+    assert_snapshot!(report(LaunchConfig::new(1, 32), "ld.shared.u32 %r1, [%r13]; setp.eq.u32 %p1, %r1, 0; @%p1 bra next; next:"), @r"
+    error[uninitialized-read]: thread (0,0,0) of block (0,0,0) takes a branch by a value that comes from bytes that nothing has written
+      --> k.ptx:20
+       | @%p1 bra next;
+    other: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0
+      --> k.ptx:20
+       | ld.shared.u32 %r1, [%r13];
+    help: shared memory begins undefined in each block: write it before, with a barrier between
+    note: found 31 times more at the same place
+    ");
+    assert_snapshot!(report(LaunchConfig::new(1, 1), "st.shared.u8 [s], 1; ld.shared.u32 %r1, [s]; st.global.u32 [%d12], %r1;"), @r"
+    warning[uninitialized-read]: thread (0,0,0) of block (0,0,0) writes 4 bytes of global memory at 0x100101000 with a value of which a part comes from bytes that nothing has written
+      --> k.ptx:20
+       | st.global.u32 [%d12], %r1;
+    other: thread (0,0,0) of block (0,0,0) reads 4 bytes of shared memory at 0x0
+      --> k.ptx:20
+       | ld.shared.u32 %r1, [s];
+    help: shared memory begins undefined in each block: write it before, with a barrier between
+    ");
+    assert_snapshot!(report(LaunchConfig::new(1, 32), "setp.ge.u32 %p1, %r10, 16; @%p1 exit; shfl.sync.idx.b32 %r1, %r10, 17, 31, 0xffff; st.global.u32 [%d12], %r1;"), @r"
+    error[stray-shuffle]: thread (0,0,0) of block (0,0,0) writes 4 bytes of global memory at 0x100101000 with a value that comes from a lane that takes no part in a shuffle
+      --> k.ptx:20
+       | st.global.u32 [%d12], %r1;
+    other: thread (0,0,0) of block (0,0,0) gets the value here
+      --> k.ptx:20
+       | shfl.sync.idx.b32 %r1, %r10, 17, 31, 0xffff;
+    help: what a shuffle gets from such a lane is undefined: bring the lane to the shuffle too
+    note: found 15 times more at the same place
+    ");
+}
+
+#[test]
+fn what_cannot_change_a_result_is_a_warning() {
+    assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 40; @%p1 bra done; bar.sync 0; done:"), @r"
+    warning[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at a barrier of whole warps, and lanes 8-31 of its warp exit without it
+      --> k.ptx:20
+       | bar.sync 0;
+    other: thread (40,0,0) of block (0,0,0) exits here
+      --> k.ptx:21
+       | ret;
+    help: PTX leaves this undefined, although GPUs since sm_70 count threads that have exited: let all threads of a warp reach the barrier, and put the condition around the work alone
+    ");
+    assert_snapshot!(report(LaunchConfig::new(2, 1), "st.global.u32 [%d11+4], 1;"), @r"
+    warning[race]: thread (0,0,0) of block (1,0,0) writes 4 bytes of global memory at 0x100101004 that thread (0,0,0) of block (0,0,0) wrote, and nothing orders the two, but both write the same value
+      --> k.ptx:20
+       | st.global.u32 [%d11+4], 1;
+    other: thread (0,0,0) of block (0,0,0) writes 4 bytes of global memory at 0x100101004
+      --> k.ptx:20
+       | st.global.u32 [%d11+4], 1;
+    help: no result depends on it as long as the values are equal: let one thread write, or use an atomic, if that is not certain
+    ");
+    assert_snapshot!(report(LaunchConfig::new(2, 1), "ld.global.u32 %r1, [%d11]; atom.global.cas.b32 %r2, [%d11], %r1, 5;"), @r"
+    warning[race]: thread (0,0,0) of block (1,0,0) reads 4 bytes of global memory at 0x100101000 that thread (0,0,0) of block (0,0,0) updated by an atomic, and nothing orders the two, but a compare-and-swap decides whether the value is still right
+      --> k.ptx:20
+       | ld.global.u32 %r1, [%d11];
+    other: thread (0,0,0) of block (0,0,0) updates 4 bytes of global memory at 0x100101000 by an atomic
+      --> k.ptx:20
+       | atom.global.cas.b32 %r2, [%d11], %r1, 5;
+    help: no result depends on it if the value serves the compare-and-swap alone: read it by ld.relaxed or an atomic to be certain of that
     ");
 }
 
@@ -124,19 +198,19 @@ fn barriers_and_masks_name_who_waits() {
     help: let all threads of the block reach the same barrier: move it out of the branch
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 20), "shfl.sync.idx.b32 %r1, %r10, 0, 31, -1;"), @r"
-    error[absent-lanes]: thread (0,0,0) of block (0,0,0) waits for the members of mask 0xffffffff, of which lanes 20-31 of warp 0 never had a thread
+    warning[absent-lanes]: thread (0,0,0) of block (0,0,0) waits for the members of mask 0xffffffff, of which lanes 20-31 of warp 0 never had a thread
       --> k.ptx:20
        | shfl.sync.idx.b32 %r1, %r10, 0, 31, -1;
     help: let the mask name the lanes that take part: `ballot` before lanes part tells them
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 32), "setp.ge.u32 %p1, %r10, 16; @%p1 exit; bar.warp.sync -1;"), @r"
-    error[absent-lanes]: thread (0,0,0) of block (0,0,0) waits for the members of mask 0xffffffff, of which lanes 16-31 of warp 0 will not come
+    warning[absent-lanes]: thread (0,0,0) of block (0,0,0) waits for the members of mask 0xffffffff, of which lanes 16-31 of warp 0 will not come
       --> k.ptx:20
        | bar.warp.sync -1;
     help: let the mask name the lanes that take part: `ballot` before lanes part tells them
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 32), "setp.ge.u32 %p1, %r10, 16; @%p1 exit; shfl.sync.idx.b32 %r1, %r10, 17, 31, 0xffff;"), @r"
-    error[stray-shuffle]: thread (0,0,0) of block (0,0,0) reads by a shuffle from a lane that does not take part
+    warning[stray-shuffle]: thread (0,0,0) of block (0,0,0) reads by a shuffle from a lane that does not take part
       --> k.ptx:20
        | shfl.sync.idx.b32 %r1, %r10, 17, 31, 0xffff;
     help: what it gets is undefined: bring the source lane to the shuffle too

@@ -320,14 +320,29 @@ fn missing_kernels_and_bad_modules_are_named() {
             let error = module.kernel(name).unwrap_err();
             assert_eq!(error.to_string(), format!("module test.ptx has no kernel {name}"));
         }
-        let broken = PTX.replace("add.s64", "bad.s64");
+        let broken = PTX.replace("add.s64 %rd5", "add.s64 %bad5");
         let error = device.load("broken.ptx", &broken).unwrap_err().to_string();
         assert!(error.starts_with("module broken.ptx cannot be loaded: "), "{error}");
-        assert!(error.contains("bad"), "the reason names the instruction: {error}");
+        assert!(error.contains("bad5"), "the reason names the register: {error}");
         assert!(device.load_image("noise", &[0xff; 100]).is_err());
         // The refusals leave the device usable.
         module.kernel("add").unwrap();
     }
+}
+
+#[test]
+fn the_simulator_refuses_the_kernels_with_an_instruction_that_it_does_not_know() {
+    let device = Device::simulator();
+    let strange = PTX.replace("add.s64", "bad.s64");
+    let module = device.load("strange.ptx", &strange).unwrap();
+    let data = device.upload(&[0u32; 4]).unwrap();
+    let kernel = module.kernel("add").unwrap();
+    let error = device.start(&kernel, shape(1, 1), &add_args(&data, 1)).unwrap_err();
+    assert!(matches!(error, DeviceError::NotSimulated { .. }), "{error:?}");
+    assert!(error.to_string().contains("bad.s64"), "{error}");
+    // The other kernels run.
+    device.start(&module.kernel("nothing").unwrap(), shape(1, 1), &[]).unwrap();
+    device.synchronize().unwrap();
 }
 
 #[test]

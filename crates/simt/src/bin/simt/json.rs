@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
+use simt::suppress::Suppression;
 use simt::{
     BlockTrace, Counters, Dim3, Fault, Frame, InstructionCounters, Party, Phase, PhaseEnd, Report,
     Trace, TracedAccess,
@@ -51,6 +52,7 @@ pub(crate) fn fault(fault: &Fault) -> Json {
 pub(crate) fn report(report: &Report) -> Json {
     json!({
         "kind": report.kind.name(),
+        "severity": report.severity.name(),
         "message": report.message,
         "help": report.help,
         "count": report.count,
@@ -58,6 +60,16 @@ pub(crate) fn report(report: &Report) -> Json {
         "here": party(&report.here),
         "other": report.other.as_ref().map(party),
     })
+}
+
+pub(crate) fn suppressed((suppressed, by): &(Report, Suppression)) -> Json {
+    let mut json = report(suppressed);
+    json["reason"] = by.reason.clone().into();
+    json
+}
+
+pub(crate) fn unused(unused: &Suppression) -> Json {
+    json!({ "kind": unused.class.name(), "line": unused.line, "reason": unused.reason })
 }
 
 fn party(party: &Party) -> Json {

@@ -1,13 +1,14 @@
 //! The command `simt`: runs, counts and checks kernels of any PTX file.
 //!
-//! The exit status is 0 if all went well, 1 if the kernel faulted or a check reported something,
-//! and 2 for arguments and PTX that cannot be used. Results go to stdout, and errors go to stderr;
-//! with `--json`, both go to stdout.
+//! The exit status is 0 if all went well, 1 if the kernel faulted or a report is as severe as
+//! `--fail-on` names, and 2 for arguments and PTX that cannot be used. Results go to stdout, and
+//! errors go to stderr; with `--json`, both go to stdout.
 
 mod json;
 mod list;
 mod load;
 mod run;
+mod severity;
 mod tables;
 mod traces;
 
@@ -25,8 +26,8 @@ struct Cli {
     command: Command,
 }
 
-const EXIT_STATUS: &str = "Exit status: 0 if all went well, 1 if the kernel faulted or a check reported something, \
-                           2 if the arguments or the PTX cannot be used.";
+const EXIT_STATUS: &str = "Exit status: 0 if all went well, 1 if the kernel faulted or a check reported an error \
+                           (or what --fail-on names), 2 if the arguments or the PTX cannot be used.";
 
 #[derive(Subcommand)]
 enum Command {

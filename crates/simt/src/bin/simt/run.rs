@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,18 +13,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value as Json, json};
 use simt::args::ArgSpec;
+use simt::sarif::Log;
+use simt::suppress::{Sorted, Suppression, Suppressions};
 use simt::{
     Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace,
     TraceOptions,
 };
 
+use crate::severity::{self, FailOn};
 use crate::{Failure, json, load, print, refused, tables, traces};
 
 /// How much device memory the module's own variables may take, in bytes.
 const VARIABLES: u64 = 1 << 30;
 
-const EXAMPLES: &str = "\
-Arguments, one --arg for each parameter of the kernel, in order:
+const EXAMPLES: &str = r#"Arguments, one --arg for each parameter of the kernel, in order:
   u32:1024  i8:-1  u64:0xff  f32:1.5      a value (u8 to u64, i8 to i64, f16, bf16, f32, f64)
   ptr:0                                   an address, passed as it is
   bytes:00ff10                            a structure, as hexadecimal bytes
@@ -34,13 +36,20 @@ Arguments, one --arg for each parameter of the kernel, in order:
   buffer:f32:1024=random[:SEED]           ... filled with random values, floats in [0, 1)
   buffer:f32:1024=@FILE                   ... filled with the bytes of the file
 
+Suppressions, one table for each in the file of --suppress:
+  [[suppress]]
+  class = "race"           the name of the class in the report
+  kernel = "bfs_*"         the kernel, with * for any text (optional)
+  place = "bfs.cu:41-48"   the file and lines of one of the parties (optional)
+  reason = "..."           why the finding is accepted
+
 Examples:
-  simt run saxpy.ptx --grid 4 --block 256 --dump 1=y.bin \\
+  simt run saxpy.ptx --grid 4 --block 256 --dump 1=y.bin \
       --arg buffer:f32:1024=random:1 --arg buffer:f32:1024=iota --arg f32:2 --arg u32:1024
-  simt run transpose.ptx --entry tiled --grid 32,32 --block 32,8 --count \\
+  simt run transpose.ptx --entry tiled --grid 32,32 --block 32,8 --count \
       --arg buffer:f32:1048576=iota --arg buffer:f32:1048576 --arg u32:1024
-  simt run reduce.ptx --grid 64 --block 256 --shared 1024 --check --json \\
-      --arg buffer:i32:16384=random --arg buffer:i32:64 --arg u64:16384";
+  simt run reduce.ptx --grid 64 --block 256 --shared 1024 --check --json \
+      --arg buffer:i32:16384=random --arg buffer:i32:64 --arg u64:16384"#;
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -86,6 +95,18 @@ pub(crate) struct Args {
     /// collectives that not all threads reach
     #[arg(long)]
     check: bool,
+
+    /// The least severity of a report that makes the exit status 1; a fault always does
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
+
+    /// A TOML file with findings of --check that are accepted; its form is explained below
+    #[arg(long, value_name = "FILE", requires = "check")]
+    suppress: Option<PathBuf>,
+
+    /// Write the findings of --check to a file in the format SARIF 2.1.0
+    #[arg(long, value_name = "FILE", requires = "check")]
+    sarif: Option<PathBuf>,
 
     /// Show how the warps access memory between one synchronisation and the next; only for small
     /// launches
@@ -167,7 +188,8 @@ impl Args {
 #[derive(Default)]
 struct Outcome {
     profile: Option<Profile>,
-    reports: Vec<Report>,
+    checked: bool,
+    findings: Sorted,
     trace: Option<Trace>,
     fault: Option<Box<Fault>>,
     /// What the kernel printed, for JSON. Otherwise it goes to stdout at once.
@@ -190,8 +212,15 @@ impl io::Write for Text {
 }
 
 impl Outcome {
-    fn is_clean(&self) -> bool {
-        self.fault.is_none() && self.reports.is_empty()
+    /// Keeps what a run has found that was not checked. A run that was checked has found it before.
+    fn warn(&mut self, warnings: Vec<Report>) {
+        if !self.checked && self.findings.reports.is_empty() {
+            self.findings.reports = warnings;
+        }
+    }
+
+    fn fails(&self, fail_on: FailOn) -> bool {
+        self.fault.is_some() || fail_on.fails(&self.findings)
     }
 
     fn run(
@@ -201,19 +230,31 @@ impl Outcome {
         config: &LaunchConfig,
         values: &[Arg],
         memory: &Memory,
+        suppressions: &Suppressions,
     ) -> Result<(), LaunchError> {
         match mode {
-            Mode::Plain => simt::launch(kernel, config, values, memory)?,
-            Mode::Count => self.profile = Some(simt::count(kernel, config, values, memory)?),
+            Mode::Plain => {
+                let Checked { reports, fault } =
+                    simt::launch_and_warn(kernel, config, values, memory)?;
+                self.warn(reports);
+                self.fault = fault;
+            }
+            Mode::Count => {
+                let profile = simt::count(kernel, config, values, memory)?;
+                self.warn(profile.warnings.clone());
+                self.profile = Some(profile);
+            }
             Mode::Check => {
                 let Checked { reports, fault } = simt::check(kernel, config, values, memory)?;
-                self.reports = reports;
+                self.checked = true;
+                self.findings = suppressions.sort(reports);
                 self.fault = fault;
             }
             Mode::Trace => {
                 let mut trace =
                     simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
                 self.fault = trace.fault.take();
+                self.warn(std::mem::take(&mut trace.warnings));
                 self.trace = Some(trace);
             }
         }
@@ -232,7 +273,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     }
-    let outcome = launch(args, kernel)?;
+    let suppressions =
+        args.suppress.as_deref().map_or_else(|| Ok(Suppressions::default()), read)?;
+    let outcome = launch(args, kernel, &suppressions)?;
+    if let Some(file) = &args.sarif {
+        let list = args.suppress.as_ref().map(|file| file.display().to_string());
+        let log = Log::new(&outcome.findings, outcome.fault.as_deref(), list.as_deref());
+        fs::write(file, format!("{:#}\n", json!(log)))
+            .with_context(|| format!("cannot write {}", file.display()))
+            .map_err(Failure::Failed)?;
+    }
     if args.json {
         print(&format!("{:#}\n", as_json(args, kernel, &outcome)))?;
     } else {
@@ -240,17 +290,32 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         // Faults go to stderr, in the way in which compilers print errors. A closed stderr must not
         // cause a panic.
         let mut err = io::stderr().lock();
-        for report in &outcome.reports {
+        for report in &outcome.findings.reports {
             let _ = writeln!(err, "{report}\n");
+        }
+        for Suppression { class, line, .. } in &outcome.findings.unused {
+            let file = args.suppress.as_ref().map_or("-".into(), |file| file.to_string_lossy());
+            let _ = writeln!(
+                err,
+                "note[unused-suppression]: this suppression of `{class}` accepts no finding of the launch\n  --> {file}:{line}\n"
+            );
         }
         if let Some(fault) = &outcome.fault {
             let _ = writeln!(err, "{}", fault.report());
         }
     }
-    if outcome.is_clean() { Ok(()) } else { Err(Failure::Reported) }
+    if outcome.fails(args.fail_on) { Err(Failure::Reported) } else { Ok(()) }
 }
 
-fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
+/// Reads a file of suppressions.
+fn read(file: &Path) -> Result<Suppressions, Failure> {
+    let name = file.display();
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {name}")).map_err(refused)?;
+    text.parse::<Suppressions>().with_context(|| name.to_string()).map_err(refused)
+}
+
+fn launch(args: &Args, kernel: &Kernel, suppressions: &Suppressions) -> Result<Outcome, Failure> {
     let config = LaunchConfig {
         dynamic_shared_bytes: args.shared,
         cluster: args.cluster,
@@ -270,7 +335,7 @@ fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
             (0, true) => memory.print_to(outcome.printed.clone()),
             _ => memory.print_to(io::sink()),
         }
-        match outcome.run(mode, kernel, &config, &values, &memory) {
+        match outcome.run(mode, kernel, &config, &values, &memory, suppressions) {
             Ok(()) => {}
             Err(LaunchError::Fault(fault)) => outcome.fault = Some(fault),
             Err(error) => return Err(refused(error)),
@@ -348,7 +413,10 @@ fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
     let printed = outcome.printed.0.lock().unwrap_or_else(PoisonError::into_inner);
     put("printed", String::from_utf8_lossy(&printed).into());
     put("checked", args.check.into());
-    put("reports", outcome.reports.iter().map(json::report).collect());
+    let Sorted { reports, suppressed, unused, .. } = &outcome.findings;
+    put("reports", reports.iter().map(json::report).collect());
+    put("suppressed", suppressed.iter().map(json::suppressed).collect());
+    put("unused_suppressions", unused.iter().map(json::unused).collect());
     if let Some(trace) = &outcome.trace {
         put("trace", json::trace(trace));
     }
@@ -364,10 +432,9 @@ fn as_text(args: &Args, kernel: &Kernel, outcome: &Outcome) -> String {
     }
     text.push('\n');
     if args.check && outcome.fault.is_none() {
-        let _ = match outcome.reports.len() {
-            0 => writeln!(text, "Checked: nothing to report"),
-            1 => writeln!(text, "Checked: 1 report"),
-            reports => writeln!(text, "Checked: {reports} reports"),
+        let _ = match severity::summary(&outcome.findings) {
+            None => writeln!(text, "Checked: nothing to report"),
+            Some(summary) => writeln!(text, "Checked: {summary}"),
         };
     }
     if let Some(profile) = &outcome.profile {

@@ -6,7 +6,7 @@ use std::sync::atomic::fence;
 use super::request::{Request, by_space};
 use super::value::source;
 use crate::exec::env::Env;
-use crate::exec::memory::{Allocation, MergedStores};
+use crate::exec::memory::{self, Allocation, MergedStores};
 use crate::exec::observer::{At, Observer};
 use crate::exec::raised::LaneFault;
 use crate::fault::Access;
@@ -46,6 +46,7 @@ fn store_width<const WIDTH: usize, O: Observer>(
         env.rank,
         |request| {
             env.acted |= request.space != Space::Local;
+            let mut unchanged = if O::NOTES_WRITES { request.mask } else { 0 };
             match request.space {
                 Space::Global | Space::Generic => {
                     let mut stores = MergedStores::default();
@@ -60,12 +61,13 @@ fn store_width<const WIDTH: usize, O: Observer>(
                         }
                         for (element, slot) in store.sources.iter().enumerate() {
                             let value = source(registers, *slot, lane);
-                            stores.push(
-                                &found.words,
-                                offset + element * WIDTH,
-                                value,
-                                WIDTH as u32,
-                            );
+                            let offset = offset + element * WIDTH;
+                            if O::NOTES_WRITES {
+                                let before = memory::load(&found.words, offset, WIDTH as u32);
+                                let differs = (value ^ before) << (64 - 8 * WIDTH) != 0;
+                                unchanged &= !(u32::from(differs) << lane);
+                            }
+                            stores.push(&found.words, offset, value, WIDTH as u32);
                         }
                     })?;
                     if let Some(found) = last {
@@ -82,13 +84,16 @@ fn store_width<const WIDTH: usize, O: Observer>(
                             let value = source(registers, *slot, lane).to_le_bytes();
                             let start = request.lane_base(stride, at.warp, lane)
                                 + request.addresses[lane] as usize;
-                            memory[start + element * WIDTH..][..WIDTH]
-                                .copy_from_slice(&value[..WIDTH]);
+                            let bytes = &mut memory[start + element * WIDTH..][..WIDTH];
+                            if O::NOTES_WRITES && *bytes != value[..WIDTH] {
+                                unchanged &= !(1 << lane);
+                            }
+                            bytes.copy_from_slice(&value[..WIDTH]);
                         }
                     }
                 }
             }
-            observer.store(env, at, request, |a, b| {
+            observer.store(env, at, request, unchanged, |a, b| {
                 let differ =
                     |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
                 store.sources.iter().all(|slot| differ(slot) << (64 - 8 * WIDTH) == 0)

@@ -41,6 +41,13 @@ impl Written {
         }
     }
 
+    /// Marks a range of bytes as not written, because a value without meaning was stored there.
+    pub(crate) fn unset(&self, start: usize, bytes: usize) {
+        for (index, mask) in Written::words(start, bytes) {
+            self.0[index].fetch_and(!mask, Relaxed);
+        }
+    }
+
     /// How many bytes of a range are not written.
     #[inline]
     pub(crate) fn missing(&self, start: usize, bytes: usize) -> u32 {

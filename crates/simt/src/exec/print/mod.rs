@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::exec::env::Env;
+use crate::exec::observer::{At, Observer};
 use crate::exec::raised::LaneFault;
 use crate::fault::FaultKind;
 use crate::ir::{Assertion, Print, Slot};
@@ -54,12 +55,13 @@ impl Printed {
 }
 
 /// `vprintf` in the lanes of `mask` of a warp.
-pub(crate) fn print(
+pub(crate) fn print<O: Observer>(
     print: &Print,
     env: &mut Env<'_>,
     registers: &mut Registers,
-    warp: u32,
+    at: At,
     mask: u32,
+    observer: &mut O,
 ) -> Result<(), LaneFault> {
     env.acted = true;
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
@@ -68,10 +70,15 @@ pub(crate) fn print(
         let result = if format == 0 {
             NO_FORMAT
         } else {
-            let mut reader = Reader { env, warp, lane };
+            let mut reader = Reader::new(env, at.warp, lane);
             let fault = |kind| Box::new((lane as u32, kind));
             let format = reader.string(format).map_err(fault)?;
-            let (text, count) = format::text(&format, arguments, &mut reader).map_err(fault)?;
+            let text = format::text(&format, arguments, &mut reader);
+            let values = std::mem::take(&mut reader.values);
+            for request in &values {
+                observer.printed(env, at, request);
+            }
+            let (text, count) = text.map_err(fault)?;
             if env.job.printed.add(env.ticket, &text) { count } else { NO_ROOM }
         };
         if let Slot::Word(target) = print.target {
@@ -91,7 +98,7 @@ pub(crate) fn assertion(
 ) -> FaultKind {
     let mut text = |register: u32| {
         let address = registers.doubles[register as usize][lane];
-        let bytes = Reader { env, warp, lane }.string(address).unwrap_or_default();
+        let bytes = Reader::new(env, warp, lane).string(address).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let [condition, file, function] =

@@ -1,5 +1,6 @@
 //! Texts and values behind generic addresses, as one lane sees them.
 
+use crate::exec::access::Request;
 use crate::exec::address::Position;
 use crate::exec::env::Env;
 use crate::exec::memory;
@@ -15,9 +16,15 @@ pub(super) struct Reader<'a, 'b> {
     pub(super) env: &'a mut Env<'b>,
     pub(super) warp: u32,
     pub(super) lane: usize,
+    /// The values that were read.
+    pub(super) values: Vec<Request>,
 }
 
-impl Reader<'_, '_> {
+impl<'a, 'b> Reader<'a, 'b> {
+    pub(super) fn new(env: &'a mut Env<'b>, warp: u32, lane: usize) -> Reader<'a, 'b> {
+        Reader { env, warp, lane, values: Vec::new() }
+    }
+
     fn byte(&mut self, address: u64) -> Result<u8, FaultKind> {
         let access = Access::Read;
         let (position, offset) = Position::of(Space::Generic, address, self.env.rank);
@@ -73,8 +80,18 @@ impl Reader<'_, '_> {
 
     /// A value of `width` bytes, zero-extended.
     pub(super) fn value(&mut self, address: u64, width: u64) -> Result<u64, FaultKind> {
-        (0..width).try_fold(0, |value, at| {
+        let value = (0..width).try_fold(0, |value, at| {
             Ok(value | u64::from(self.byte(address.wrapping_add(at))?) << (8 * at))
-        })
+        })?;
+        let (position, offset) = Position::of(Space::Generic, address, self.env.rank);
+        self.values.push(Request {
+            access: Access::Read,
+            space: position.space(),
+            addresses: [offset; LANES],
+            mask: 1 << self.lane,
+            total: width,
+            peer: if let Position::Shared(peer) = position { peer } else { None },
+        });
+        Ok(value)
     }
 }

@@ -88,6 +88,7 @@ impl Warp {
                 observer.instruction(at, active);
             }
             self.clock += 1;
+            observer.operands(env, at, mask, active, &self.registers);
             let faulted =
                 move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
@@ -166,7 +167,7 @@ impl Warp {
                     mask &= !active;
                     pc += 1;
                     self.exit(active);
-                    observer.exit(env, self.index, active);
+                    observer.exit(env, at, active);
                     break Stop::Changed;
                 }
                 Op::Trap { kind } => {
@@ -177,7 +178,7 @@ impl Warp {
                     }));
                 }
                 Op::Print(print) => {
-                    print::print(print, env, &mut self.registers, self.index, active)
+                    print::print(print, env, &mut self.registers, at, active, observer)
                         .map_err(faulted)?;
                 }
                 Op::Assert(assertion) => {
@@ -263,6 +264,7 @@ impl Warp {
                     match op {
                         Op::Barrier(barrier) => {
                             if barrier.aligned && mask != self.alive {
+                                observer.parted(env, at, mask);
                                 state = State::Converge;
                                 break Stop::Waits;
                             }

@@ -13,13 +13,14 @@ use super::findings::{Unwritten, WAIT, access_of};
 use super::flights::Flight;
 use super::known::{Known, learn};
 use super::publish::Release;
-use super::report::{Found, MemoryAccess, Party, ReportKind, name};
+use super::report::{Found, MemoryAccess, Party, Rank, ReportKind, Severity, name};
 use super::shadow::Pages;
 use super::sites::UNWATCHED;
 use super::watch::Home;
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, End, SharedCell};
 use crate::exec::env::Env;
+use crate::exec::memory::Written;
 use crate::exec::observer::At;
 use crate::fault::{Access, Space as FaultSpace};
 use crate::ir::Space;
@@ -51,7 +52,7 @@ impl Check {
         if site != UNWATCHED {
             let access = self.history.sites[site as usize].access;
             let request = request(env, access, End::Shared(cell), lane, u64::from(MBARRIER_BYTES));
-            self.touch(env, at, &request, 1 << lane);
+            self.touch(env, at, &request, 1 << lane, 0);
         }
     }
 
@@ -88,8 +89,11 @@ impl Check {
         if site == UNWATCHED || self.exhausted() {
             return;
         }
-        self.touch_end(env, at, copy, site + 1, copy.from, copy.read);
-        self.touch_end(env, at, copy, site, copy.to, copy.bytes);
+        // Undefined bytes in shared memory are no error until a thread uses them.
+        let leaves = matches!(copy.to, End::Global(_));
+        let rank = if leaves { (Severity::Error, 1) } else { (Severity::Warning, 0) };
+        self.touch_end(env, at, (copy, site + 1, rank), copy.from, copy.read);
+        self.touch_end(env, at, (copy, site, rank), copy.to, copy.bytes);
         let row = self.order().row(copy.thread);
         for (end, bytes, writes) in [(copy.to, copy.bytes, true), (copy.from, copy.read, false)] {
             if let End::Shared(cell) = end
@@ -112,7 +116,14 @@ impl Check {
     }
 
     /// Watches the reads or the writes of a copy, as accesses of its thread.
-    fn touch_end(&mut self, env: &Env<'_>, at: At, copy: &Copy, site: u16, end: End, bytes: u32) {
+    fn touch_end(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        (copy, site, rank): (&Copy, u16, Rank),
+        end: End,
+        bytes: u32,
+    ) {
         let lane = copy.thread % LANES as u32;
         let access = self.history.sites[site as usize].access;
         let unit = self.history.sites[site as usize].bytes.min(bytes.max(1));
@@ -126,13 +137,13 @@ impl Check {
                     self.in_flight(env, at, &request, home);
                 }
             }
-            self.touch_site(env, at, &request, site);
+            self.touch_site(env, at, &request, (site, rank));
             done += unit;
         }
     }
 
     /// Watches one unit of the bytes that a copy reads or writes.
-    fn touch_site(&mut self, env: &Env<'_>, at: At, request: &Request, site: u16) {
+    fn touch_site(&mut self, env: &Env<'_>, at: At, request: &Request, (site, rank): (u16, Rank)) {
         let lane = request.mask.trailing_zeros();
         let (thread, address) = (at.warp * LANES as u32 + lane, request.addresses[lane as usize]);
         let home = match request.space {
@@ -178,10 +189,11 @@ impl Check {
             }
         }
         if missing > 0 {
-            self.uninitialized(env, at, request, Unwritten { lanes: request.mask, missing });
+            let unwritten = Unwritten { lanes: request.mask, missing, ..Unwritten::default() };
+            self.uninitialized(env, at, request, rank, unwritten);
         }
         if let Some(conflict) = conflict {
-            self.race(env, at, request, present.info, &conflict);
+            self.race(env, at, request, present.info, 0, &conflict);
         }
     }
 
@@ -230,6 +242,7 @@ impl Check {
     /// Records the bytes that a copy wrote, as a write by its thread at `stamp`.
     fn write_end(&mut self, env: &Env<'_>, copy: &Copy, site: u16, stamp: Option<u32>) {
         let bytes = copy.bytes as usize;
+        let undefined = self.undefined_bytes(env, copy);
         match copy.to {
             End::Global(address) => {
                 let Some(found) = env.job.memory.find(address, bytes as u64, &mut self.hint) else {
@@ -238,6 +251,9 @@ impl Check {
                 let start = (address - found.base) as usize;
                 if let Some(written) = &found.written {
                     written.set(start, bytes);
+                    for byte in &undefined {
+                        written.unset(start + byte, 1);
+                    }
                 }
                 let Some(stamp) = stamp else { return };
                 for word in start / 4..(start + bytes).div_ceil(4) {
@@ -255,10 +271,41 @@ impl Check {
                 let Some(shared) = shared else { return };
                 let start = cell.offset as usize;
                 shared.written.set(start, bytes);
+                for byte in &undefined {
+                    shared.written.unset(start + byte, 1);
+                }
                 let Some(stamp) = stamp else { return };
                 for word in &mut shared.cells[start / 4..(start + bytes).div_ceil(4)] {
                     word.copied(stamp, copy.thread, u32::from(site));
                 }
+            }
+        }
+    }
+
+    /// The bytes that a copy has read although nothing has written them, counted from its start.
+    fn undefined_bytes(&mut self, env: &Env<'_>, copy: &Copy) -> Vec<usize> {
+        let bytes = copy.read as usize;
+        let missing = |written: &Written, start: usize| {
+            if bytes == 0 || written.missing(start, bytes) == 0 {
+                return Vec::new();
+            }
+            (0..bytes).filter(|byte| written.missing(start + byte, 1) > 0).collect()
+        };
+        match copy.from {
+            End::Global(address) => {
+                let found = env.job.memory.find(address, bytes as u64, &mut self.hint);
+                found.map_or_else(Vec::new, |found| {
+                    let start = (address - found.base) as usize;
+                    found.written.as_ref().map_or_else(Vec::new, |written| missing(written, start))
+                })
+            }
+            End::Shared(cell) => {
+                let shared = match Home::of_rank(env, cell.rank) {
+                    Home::Peer(ticket) => self.others.get(&ticket).map(|block| &block.shared),
+                    _ => self.block.as_ref().map(|block| &block.shared),
+                };
+                shared
+                    .map_or_else(Vec::new, |shared| missing(&shared.written, cell.offset as usize))
             }
         }
     }
@@ -298,7 +345,13 @@ impl Check {
         };
         self.reports.add(
             env,
-            &Found { kind: ReportKind::InFlight, pcs: (at.pc, flight.pc), times: 1, tell: &tell },
+            &Found {
+                kind: ReportKind::InFlight,
+                rank: (Severity::Error, 0),
+                pcs: (at.pc, flight.pc),
+                times: 1,
+                tell: &tell,
+            },
         );
     }
 
@@ -340,7 +393,8 @@ impl Check {
                     (message, Party::new(env, ticket, thread, info.pc, Some(access)), None, help)
                 };
                 let (kind, pcs) = (ReportKind::EarlyExit, (info.pc, info.pc));
-                reports.add(env, &Found { kind, pcs, times: 1, tell: &tell });
+                let rank = (Severity::Error, 0);
+                reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
             }
         }
     }

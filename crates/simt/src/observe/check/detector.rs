@@ -8,6 +8,7 @@ use super::publish::Logs;
 use super::report::Reports;
 use super::shadow::{Cell, History, Pages, Pairs, Runs};
 use super::sites::Sites;
+use super::undefined::{Origins, Stored, Values};
 use crate::exec::env::Env;
 use crate::exec::memory::Written;
 use crate::module::Kernel;
@@ -39,6 +40,15 @@ pub(super) struct Check {
     pub(super) meetings: HashMap<u64, (u32, u32)>,
     pub(super) flights: Flights,
     pub(super) reports: Reports,
+    /// The warps of the block that runs of which some register holds undefined bits.
+    pub(super) tainted: u32,
+    /// The reads and shuffles that gave undefined bits.
+    pub(super) origins: Origins,
+    /// The undefined bits that stores have put into global memory.
+    pub(super) stored: Stored,
+    /// For pairs of a load and a compare-and-swap: whether the value of the load is the one that is
+    /// expected.
+    pub(super) expected: HashMap<(u32, u32), bool>,
 }
 
 #[derive(Debug)]
@@ -47,13 +57,21 @@ pub(super) struct Block {
     /// The first stamp of the block.
     pub(super) first: u32,
     pub(super) shared: Shared,
+    /// The undefined bits in the registers of the block.
+    pub(super) values: Values,
+    /// The undefined bits that stores have put into shared and local memory.
+    pub(super) stored: Stored,
+    /// By warp: the barrier at which lanes wait for the rest of their warp, and these lanes.
+    pub(super) parted: HashMap<u32, (u32, u32)>,
 }
 
-/// The shadow of a block's shared memory.
+/// The shadow of a block's shared and local memory.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) cells: Box<[Cell]>,
     pub(super) written: Written,
+    /// The bytes of local memory that the threads have written.
+    pub(super) local: Written,
 }
 
 impl Check {
@@ -74,6 +92,10 @@ impl Check {
             meetings: HashMap::new(),
             flights: Flights::default(),
             reports: Reports::default(),
+            tainted: 0,
+            origins: Origins::default(),
+            stored: Stored::default(),
+            expected: HashMap::new(),
         }
     }
 
@@ -82,11 +104,14 @@ impl Check {
         let shared = self.spare.pop().unwrap_or_else(|| {
             let bytes = env.shared.len();
             let cells = vec![Cell::default(); bytes.div_ceil(4)].into_boxed_slice();
-            Shared { cells, written: Written::none_of_block(bytes) }
+            let local = Written::none_of_block(env.local.len());
+            Shared { cells, written: Written::none_of_block(bytes), local }
         });
         let first = self.stamp.saturating_add(1);
         let order = BlockOrder::new(ticket, env.job.config.block.count() as u32, first);
-        Box::new(Block { order, first, shared })
+        let values = Values::new(env.job.config.block.count() as usize);
+        let (stored, parted) = (Stored::default(), HashMap::new());
+        Box::new(Block { order, first, shared, values, stored, parted })
     }
 
     pub(super) fn order(&mut self) -> &mut BlockOrder {

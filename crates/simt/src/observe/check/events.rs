@@ -4,16 +4,16 @@ use super::detector::Check;
 use super::known::{Known, Observed, is_wide, learn};
 use super::order::BlockOrder;
 use super::publish::Release;
-use super::report::{Found, Party, ReportKind, name};
+use super::report::{Found, Party, ReportKind, Severity, name};
 use super::shadow::Cell;
 use super::threads::lanes;
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
 use crate::exec::observer::{At, MbarrierChange, Observer};
-use crate::ir::Op;
+use crate::ir::{Op, Space};
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
-use crate::registers::LANES;
+use crate::registers::{LANES, Registers};
 
 impl Observer for Check {
     const NOTES_WRITES: bool = true;
@@ -25,7 +25,9 @@ impl Observer for Check {
         if let Some(block) = self.block.take() {
             self.others.insert(block.order.ticket, block);
         }
+        self.tainted = 0;
         if let Some(block) = self.others.remove(&env.ticket) {
+            self.tainted = block.values.tainted();
             self.block = Some(block);
             self.tick();
             let order = self.order();
@@ -43,7 +45,11 @@ impl Observer for Check {
     }
 
     fn access(&mut self, env: &Env<'_>, at: At, request: &Request) {
-        self.touch(env, at, request, request.mask);
+        if request.space == Space::Local {
+            self.touch_local(env, at, request);
+        } else {
+            self.touch(env, at, request, request.mask, 0);
+        }
     }
 
     fn store(
@@ -51,10 +57,36 @@ impl Observer for Check {
         env: &Env<'_>,
         at: At,
         request: &Request,
+        unchanged: u32,
         same: impl Fn(usize, usize) -> bool,
     ) {
-        let overwritten = self.collisions(env, at, request, same);
-        self.touch(env, at, request, request.mask & !overwritten);
+        if request.space == Space::Local {
+            self.touch_local(env, at, request);
+        } else {
+            let overwritten = self.collisions(env, at, request, same);
+            self.touch(env, at, request, request.mask & !overwritten, unchanged);
+        }
+        self.stored(env, at, request);
+    }
+
+    #[inline(always)]
+    fn operands(&mut self, env: &Env<'_>, at: At, mask: u32, active: u32, registers: &Registers) {
+        if self.tainted >> at.warp & 1 == 1 {
+            self.follow(env, at, mask, active, registers);
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        mask: u32,
+        members: &[u32; LANES],
+        registers: &Registers,
+    ) {
+        if self.tainted >> at.warp & 1 == 1 {
+            self.pass_across(env, at, mask, members, registers);
+        }
     }
 
     fn fence(&mut self, _env: &Env<'_>, at: At, mask: u32, sem: FenceSem, scope: Scope) {
@@ -78,6 +110,9 @@ impl Observer for Check {
     }
 
     fn arrive(&mut self, env: &Env<'_>, at: At, mask: u32, id: u32, waits: bool) {
+        if let Some(block) = &mut self.block {
+            block.parted.remove(&at.warp);
+        }
         let order = self.order();
         order.arrive(id, at.warp, mask);
         let here = (at.warp, mask.trailing_zeros(), at.pc);
@@ -101,7 +136,8 @@ impl Observer for Check {
                 (message, party(a, at.pc), Some(party(b, first.2)), help)
             };
             let (kind, pcs) = (ReportKind::DivergentBarrier, (at.pc, first.2));
-            self.reports.add(env, &Found { kind, pcs, times: 1, tell: &tell });
+            let rank = (Severity::Error, 0);
+            self.reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
         }
         if !waits {
             self.tick();
@@ -116,7 +152,7 @@ impl Observer for Check {
     }
 
     fn warp_sync(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
-        self.absent(env, at, mask, members, alive);
+        self.reports.absent(env, at, mask, members, alive);
         self.order().warp_sync(at.warp, mask, members);
         self.tick();
     }
@@ -130,27 +166,10 @@ impl Observer for Check {
         alive: u32,
         strays: u32,
     ) {
-        self.absent(env, at, mask, members, alive);
+        self.reports.absent(env, at, mask, members, alive);
         if strays != 0 {
-            let thread = at.warp * LANES as u32 + strays.trailing_zeros();
-            let tell = || {
-                let message = format!(
-                    "{} reads by a shuffle from a lane that does not take part",
-                    name(env, env.ticket, thread)
-                );
-                let here = Party::new(env, env.ticket, thread, at.pc, None);
-                (
-                    message,
-                    here,
-                    None,
-                    "what it gets is undefined: bring the source lane to the shuffle too",
-                )
-            };
-            let times = u64::from(strays.count_ones());
-            self.reports.add(
-                env,
-                &Found { kind: ReportKind::StrayShuffle, pcs: (at.pc, at.pc), times, tell: &tell },
-            );
+            self.reports.strays(env, at, strays);
+            self.stray(env, at, strays);
         }
     }
 
@@ -235,8 +254,19 @@ impl Observer for Check {
         self.end_copy(env, copy);
     }
 
-    fn exit(&mut self, _env: &Env<'_>, warp: u32, mask: u32) {
-        self.order().exit(warp, mask);
+    fn printed(&mut self, env: &Env<'_>, at: At, request: &Request) {
+        self.print_value(env, at, request);
+    }
+
+    fn parted(&mut self, _env: &Env<'_>, at: At, mask: u32) {
+        if let Some(block) = &mut self.block {
+            block.parted.insert(at.warp, (at.pc, mask));
+        }
+    }
+
+    fn exit(&mut self, env: &Env<'_>, at: At, mask: u32) {
+        self.exit_beside_barrier(env, at, mask);
+        self.order().exit(at.warp, mask);
     }
 
     fn end(&mut self, env: &Env<'_>) {
@@ -246,6 +276,7 @@ impl Observer for Check {
         if let Some(block) = self.block.take() {
             let mut shared = block.shared;
             shared.written.clear();
+            shared.local.clear();
             if self.clusters {
                 shared.cells.fill(Cell::default());
             }

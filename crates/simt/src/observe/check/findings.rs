@@ -1,10 +1,11 @@
 //! The reports: the words in which the detector describes each finding.
 
 use super::detector::Check;
-use super::report::{Found, MemoryAccess, Party, ReportKind, conflict_message, name};
+use super::report::{
+    Found, MemoryAccess, Party, Rank, ReportKind, Severity, conflict_message, name,
+};
 use super::shadow::{Conflict, Relation};
 use super::sites::{Site, UNWATCHED};
-use super::threads::lanes;
 use crate::exec::access::Request;
 use crate::exec::env::Env;
 use crate::exec::observer::At;
@@ -18,6 +19,8 @@ use crate::registers::LANES;
 pub(super) struct Unwritten {
     pub(super) lanes: u32,
     pub(super) missing: u32,
+    /// For each lane, the bytes that nothing has written, of those that it reads.
+    pub(super) bytes: [u32; LANES],
 }
 
 /// The access of one lane of a request.
@@ -30,6 +33,17 @@ pub(super) fn access_of(env: &Env<'_>, request: &Request, lane: usize) -> Memory
 /// The advice for an access to bytes that a copy still uses.
 pub(super) const WAIT: &str = "wait for the copy first: for the phase of its mbarrier (mbarrier.try_wait), or for its group (wait_group), with a barrier of the block before other threads use it";
 
+/// The advice for a read of bytes of this space that nothing has written.
+pub(super) const fn write_first(space: Space) -> &'static str {
+    match space {
+        Space::Shared | Space::Cluster => {
+            "shared memory begins undefined in each block: write it before, with a barrier between"
+        }
+        Space::Local => "local variables begin undefined: give this one a value first",
+        _ => "fill the buffer first, or keep the index inside what was filled",
+    }
+}
+
 impl Check {
     pub(super) fn race(
         &mut self,
@@ -37,6 +51,7 @@ impl Check {
         at: At,
         request: &Request,
         info: Site,
+        unchanged: u32,
         conflict: &Conflict,
     ) {
         let Conflict { thread, word, earlier, ticket, relation, .. } = *conflict;
@@ -56,6 +71,9 @@ impl Check {
         let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
         let unwaited = there.copies && there.writes() && !info.copies;
         let uneven = info.is_strong() && there.is_strong() && !info.is_as_wide_as(there);
+        let same = unchanged >> lane & 1 == 1 && there.access == Access::Write;
+        let compared = self.is_compared(env, (at.pc, info), there);
+        let severity = if same || compared { Severity::Warning } else { Severity::Error };
         let kind = match relation {
             _ if unwaited => ReportKind::InFlight,
             Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
@@ -63,6 +81,10 @@ impl Check {
         };
         let why = match relation {
             _ if unwaited => " in an asynchronous copy, which it has not waited for",
+            _ if same => ", and nothing orders the two, but both write the same value",
+            _ if compared => {
+                ", and nothing orders the two, but a compare-and-swap decides whether the value is still right"
+            }
             _ if uneven => ", of which the two cover different bytes, as no strong accesses may",
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 ", but the scope of one does not hold the other's block"
@@ -76,6 +98,12 @@ impl Check {
         };
         let help = match relation {
             _ if unwaited => WAIT,
+            _ if same => {
+                "no result depends on it as long as the values are equal: let one thread write, or use an atomic, if that is not certain"
+            }
+            _ if compared => {
+                "no result depends on it if the value serves the compare-and-swap alone: read it by ld.relaxed or an atomic to be certain of that"
+            }
             _ if uneven => {
                 "access the bytes in one size everywhere: what belongs together in one word of 64 bits"
             }
@@ -115,7 +143,8 @@ impl Check {
             let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
             (message, here, Some(other), help)
         };
-        self.reports.add(env, &Found { kind, pcs: (at.pc, there.pc), times: 1, tell: &tell });
+        let (rank, pcs) = ((severity, 0), (at.pc, there.pc));
+        self.reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
     }
 
     pub(super) fn uninitialized(
@@ -123,6 +152,7 @@ impl Check {
         env: &Env<'_>,
         at: At,
         request: &Request,
+        rank: Rank,
         unwritten: Unwritten,
     ) {
         let lane = unwritten.lanes.trailing_zeros();
@@ -135,17 +165,32 @@ impl Check {
                 n => format!("of which nothing has written {n}"),
             };
             let message = format!("{} {access} {missing}", name(env, env.ticket, thread));
-            let help = match request.space {
-                Space::Shared => {
-                    "shared memory begins undefined in each block: write it before, with a barrier between"
-                }
-                _ => "fill the buffer first, or keep the index inside what was filled",
-            };
+            let help = write_first(request.space);
             (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
         };
         let (kind, times) =
             (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
-        self.reports.add(env, &Found { kind, pcs: (at.pc, at.pc), times, tell: &tell });
+        self.reports.add(env, &Found { kind, rank, pcs: (at.pc, at.pc), times, tell: &tell });
+    }
+
+    /// Reports lanes that exit while other lanes of their warp wait for them at a barrier.
+    pub(super) fn exit_beside_barrier(&mut self, env: &Env<'_>, at: At, exits: u32) {
+        let parted = self.block.as_ref().and_then(|block| block.parted.get(&at.warp));
+        let Some(&(pc, waiting)) = parted else { return };
+        let first = at.warp * LANES as u32;
+        let [waits, leaves] = [waiting, exits].map(|lanes| first + lanes.trailing_zeros());
+        let tell = || {
+            let message = format!(
+                "{} waits at a barrier of whole warps, and {} of its warp exit without it",
+                name(env, env.ticket, waits),
+                Lanes(exits)
+            );
+            let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
+            let help = "PTX leaves this undefined, although GPUs since sm_70 count threads that have exited: let all threads of a warp reach the barrier, and put the condition around the work alone";
+            (message, party(waits, pc), Some(party(leaves, at.pc)), help)
+        };
+        let (kind, rank) = (ReportKind::DivergentBarrier, (Severity::Warning, 0));
+        self.reports.add(env, &Found { kind, rank, pcs: (pc, at.pc), times: 1, tell: &tell });
     }
 
     /// Reports lanes of one store that write different values to one address. Returns the lanes
@@ -196,49 +241,15 @@ impl Check {
             };
             self.reports.add(
                 env,
-                &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell },
+                &Found {
+                    kind: ReportKind::Race,
+                    rank: (Severity::Error, 0),
+                    pcs: (at.pc, at.pc),
+                    times: 1,
+                    tell: &tell,
+                },
             );
         }
         overwritten
-    }
-
-    /// Reports members of a warp-level instruction that never arrive.
-    pub(super) fn absent(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        alive: u32,
-    ) {
-        let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
-            return;
-        };
-        let members = members[lane as usize];
-        let thread = at.warp * LANES as u32 + lane;
-        let threads = env.job.config.block.count() as u32;
-        let first = at.warp * LANES as u32;
-        let exist = u32::MAX >> (LANES as u32 - (threads - first).min(LANES as u32));
-        let tell = || {
-            let absent = members & !alive;
-            let why = if absent & exist == 0 { "never had a thread" } else { "will not come" };
-            let message = format!(
-                "{} waits for the members of mask {members:#010x}, of which {} of warp {} {why}",
-                name(env, env.ticket, thread),
-                Lanes(absent),
-                at.warp
-            );
-            let here = Party::new(env, env.ticket, thread, at.pc, None);
-            (
-                message,
-                here,
-                None,
-                "let the mask name the lanes that take part: `ballot` before lanes part tells them",
-            )
-        };
-        self.reports.add(
-            env,
-            &Found { kind: ReportKind::AbsentLanes, pcs: (at.pc, at.pc), times: 1, tell: &tell },
-        );
     }
 }

@@ -33,6 +33,17 @@
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
+//! Two kinds of races are warnings, because no result depends on them: writes of the same value,
+//! and a compare-and-swap beside the plain load of the value that it expects.
+//!
+//! # Undefined values
+//! Bytes that nothing has written are followed through registers and memory, as Valgrind's memcheck
+//! does it. They are an error when a branch, a guard, an address, an atomic, a barrier, a mask or a
+//! store to global memory uses them. A load whose value nothing uses is a warning. So is a store
+//! that moves a value of which a part is undefined. The module `propagate` says how arithmetic
+//! passes undefined bits on.
+//!
+//! # Limits
 //! The detector may miss errors, because memory is limited and no report may be wrong:
 //! - For each word, the detector remembers the last write and at most two reads since. If several
 //!   blocks read the word, it remembers the first read only. An access to a part of a word replaces
@@ -45,30 +56,42 @@
 //!   has waited for the copy.
 //! - Fences between proxies are not required. Global memory is not watched while a copy writes to
 //!   it.
-//! - Local memory is not watched. Of a kernel's memory instructions, only the first 4096 are
-//!   watched.
+//! - A volatile payload that is passed without a fence is no race, and is not found.
+//! - Registers that nothing writes count as defined.
+//! - Of a kernel's memory instructions, only the first 4096 are watched.
 //! - After 2^32 events that order something, nothing is watched any more.
 //!
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets
 //! the flag is reported as [`ReportKind::WarpSynchronous`], although the program would work: use
 //! `ld.relaxed` or an atomic instead.
 
+mod collectives;
 mod copies;
 mod detector;
 mod events;
+mod expected;
 mod findings;
 mod flights;
+mod follow;
 mod known;
+mod operands;
 mod order;
+mod propagate;
 mod publish;
+mod reads;
 mod report;
 mod row;
 mod shadow;
 mod sites;
 mod threads;
+mod undefined;
+mod uses;
 mod watch;
 
-pub use report::{MemoryAccess, Party, Report, ReportKind};
+pub(crate) use collectives::Warnings;
+pub use collectives::launch_and_warn;
+pub(crate) use report::Reports;
+pub use report::{MemoryAccess, Party, Report, ReportKind, Severity};
 
 use crate::exec::config::LaunchConfig;
 use crate::exec::launch::{Arg, LaunchError, run};

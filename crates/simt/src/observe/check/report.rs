@@ -11,6 +11,36 @@ use crate::ptx::ast::Frame;
 /// A launch gives at most this many reports.
 const MAX_REPORTS: usize = 100;
 
+/// How bad a finding is. A worse one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// Something that the author may want to know.
+    Note,
+    /// An action that the PTX ISA does not define or that is often a mistake, although the results
+    /// of this launch do not depend on it.
+    Warning,
+    /// An action on which a result may depend.
+    Error,
+}
+
+impl Severity {
+    /// The name of the severity in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// The class of a [`Report`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -39,6 +69,44 @@ pub enum ReportKind {
 }
 
 impl ReportKind {
+    /// All classes.
+    pub const ALL: [ReportKind; 8] = [
+        ReportKind::Race,
+        ReportKind::WarpSynchronous,
+        ReportKind::UninitializedRead,
+        ReportKind::DivergentBarrier,
+        ReportKind::AbsentLanes,
+        ReportKind::StrayShuffle,
+        ReportKind::InFlight,
+        ReportKind::EarlyExit,
+    ];
+
+    /// The meaning of the class, in one sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            ReportKind::Race => {
+                "Two threads access the same bytes, one of them writes, and nothing orders the two."
+            }
+            ReportKind::WarpSynchronous => {
+                "Two lanes of a warp access the same bytes, one of them writes, and nothing orders the two."
+            }
+            ReportKind::UninitializedRead => "A value comes from bytes that nothing has written.",
+            ReportKind::DivergentBarrier => {
+                "The threads of a block or of a warp do not meet at one barrier instruction."
+            }
+            ReportKind::AbsentLanes => {
+                "A member mask names lanes that have exited or never had a thread."
+            }
+            ReportKind::StrayShuffle => "A shuffle reads a lane that does not take part in it.",
+            ReportKind::InFlight => {
+                "A thread uses bytes that an asynchronous copy has not finished with."
+            }
+            ReportKind::EarlyExit => {
+                "A block may exit before another block accesses its shared memory."
+            }
+        }
+    }
+
     /// The name of the class in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -163,6 +231,9 @@ impl Party {
 pub struct Report {
     /// The class of the finding.
     pub kind: ReportKind,
+    /// The severity of the finding. Findings of one class may have different severities; if there
+    /// were several at these places, it is the greatest of them.
+    pub severity: Severity,
     /// The kernel's name.
     pub kernel: String,
     /// The module's name, usually its file.
@@ -180,16 +251,26 @@ pub struct Report {
     pub count: u64,
 }
 
+impl Report {
+    /// What the other party does.
+    pub(crate) fn describe(&self, other: &Party) -> String {
+        let who = format!("thread {} of block {}", other.thread, other.block);
+        match other.access {
+            Some(access) => format!("{who} {access}"),
+            None if self.kind == ReportKind::StrayShuffle => format!("{who} gets the value here"),
+            // The warning of this class is about threads that exit instead.
+            None if self.severity == Severity::Warning => format!("{who} exits here"),
+            None => format!("{who} waits here"),
+        }
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error[{}]: {}", self.kind, self.message)?;
+        writeln!(f, "{}[{}]: {}", self.severity, self.kind, self.message)?;
         write!(f, "{}", self.here.place(&self.module))?;
         if let Some(other) = &self.other {
-            write!(f, "other: thread {} of block {}", other.thread, other.block)?;
-            match other.access {
-                Some(access) => writeln!(f, " {access}")?,
-                None => writeln!(f, " waits here")?,
-            }
+            writeln!(f, "other: {}", self.describe(other))?;
             write!(f, "{}", other.place(&self.module))?;
         }
         write!(f, "help: {}", self.help)?;
@@ -203,15 +284,21 @@ impl fmt::Display for Report {
 
 /// The reports of a launch, one for each class and pair of places.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(crate) struct Reports {
     pub(super) all: Vec<Report>,
-    known: HashMap<(ReportKind, u32, u32), usize>,
+    /// By class and places: the index of the report, and the rank of what it says.
+    known: HashMap<(ReportKind, u32, u32), (usize, Rank)>,
 }
 
-/// One finding: its class, the program counters of both parties, how often it occurred, and a
-/// function that gives the rest if the finding is new.
+/// Of the findings of one class at the same places, the report describes the one with the greatest
+/// rank: its severity, and how much it says among the findings of this severity.
+pub(super) type Rank = (Severity, u8);
+
+/// One finding: its class, its rank, the program counters of both parties, how often it occurred,
+/// and a function that gives the rest if the report has to be written.
 pub(super) struct Found<'a> {
     pub(super) kind: ReportKind,
+    pub(super) rank: Rank,
     pub(super) pcs: (u32, u32),
     pub(super) times: u64,
     pub(super) tell: &'a dyn Fn() -> (String, Party, Option<Party>, &'static str),
@@ -222,23 +309,36 @@ impl Reports {
         let start = |pc: u32| env.program.places[pc as usize].start;
         let (a, b) = (start(found.pcs.0), start(found.pcs.1));
         let key = (found.kind, a.min(b), a.max(b));
-        if let Some(&index) = self.known.get(&key) {
-            self.all[index].count += found.times;
-        } else if self.all.len() < MAX_REPORTS {
-            self.known.insert(key, self.all.len());
-            let (message, here, other, help) = (found.tell)();
-            let kernel = env.job.kernel;
-            let (kernel, module) = (kernel.name().to_owned(), kernel.module_name().to_owned());
-            self.all.push(Report {
-                kind: found.kind,
-                kernel,
-                module,
-                message,
-                here,
-                other,
-                help,
-                count: found.times,
-            });
+        match self.known.get_mut(&key) {
+            Some((_, rank)) if *rank > found.rank => {}
+            Some((index, rank)) if *rank == found.rank => self.all[*index].count += found.times,
+            Some((index, rank)) => {
+                *rank = found.rank;
+                self.all[*index] = found.report(env);
+            }
+            None if self.all.len() < MAX_REPORTS => {
+                self.known.insert(key, (self.all.len(), found.rank));
+                self.all.push(found.report(env));
+            }
+            None => {}
+        }
+    }
+}
+
+impl Found<'_> {
+    fn report(&self, env: &Env<'_>) -> Report {
+        let (message, here, other, help) = (self.tell)();
+        let kernel = env.job.kernel;
+        Report {
+            kind: self.kind,
+            severity: self.rank.0,
+            kernel: kernel.name().to_owned(),
+            module: kernel.module_name().to_owned(),
+            message,
+            here,
+            other,
+            help,
+            count: self.times,
         }
     }
 }

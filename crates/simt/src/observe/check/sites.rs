@@ -126,6 +126,8 @@ impl Sites {
             let width = match &inst.op {
                 Op::Load(load) => load.width,
                 Op::Store(store) => store.width,
+                // The elements of a vector are changed one by one.
+                Op::Atomic(atomic) => atomic.ty.size(),
                 _ => bytes,
             };
             let site = Site { pc: pc as u32, access, bytes, width, ordering, wide, copies };

@@ -67,7 +67,15 @@ impl Check {
     }
 
     /// Watches the accesses of the lanes of `mask`, of which `request` holds the addresses.
-    pub(super) fn touch(&mut self, env: &Env<'_>, at: At, request: &Request, mask: u32) {
+    /// The lanes of `unchanged` store what was there before.
+    pub(super) fn touch(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        mask: u32,
+        unchanged: u32,
+    ) {
         let site = self.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
             return;
@@ -90,7 +98,7 @@ impl Check {
                 }
                 _ => &mut block.shared,
             };
-            let Shared { cells, written } = shared;
+            let Shared { cells, written, .. } = shared;
             note_written(written, request, info, 0, &mut unwritten);
             let done = row.is_some_and(|Row { start, words, shift }| {
                 let first = start as usize / 4;
@@ -151,16 +159,16 @@ impl Check {
                 for lane in lanes(mask) {
                     let address = request.addresses[lane as usize];
                     let one = Request { addresses: [address; LANES], mask: 1 << lane, ..*request };
-                    self.touch(env, at, &one, 1 << lane);
+                    self.touch(env, at, &one, 1 << lane, unchanged);
                 }
                 return;
             }
         }
         if unwritten.lanes != 0 {
-            self.uninitialized(env, at, request, unwritten);
+            self.unwritten(env, at, request, unwritten);
         }
         for conflict in conflicts {
-            self.race(env, at, request, info, &conflict);
+            self.race(env, at, request, info, unchanged, &conflict);
         }
         if info.is_strong() {
             for lane in lanes(request.mask) {
@@ -254,6 +262,9 @@ fn note_written(
                     unwritten.missing =
                         if unwritten.lanes == 0 { missing } else { unwritten.missing };
                     unwritten.lanes |= 1 << lane;
+                    unwritten.bytes[lane as usize] = (0..bytes).fold(0, |missing, byte| {
+                        missing | u32::from(written.missing(offset(lane) + byte, 1) > 0) << byte
+                    });
                 }
             }
         }

@@ -17,8 +17,10 @@ use crate::exec::memory::Memory;
 use crate::exec::observer::{At, Observer};
 use crate::ir::{Async, Collective, Op, Place, Program, Space};
 use crate::module::Kernel;
+use crate::observe::check::{Report, Reports, Warnings};
 use crate::observe::hardware::Service;
 use crate::ptx::ast::{self, Frame};
+use crate::registers::LANES;
 
 /// The counts of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Profile {
     /// The kernel's instructions, in the order of the PTX text. An instruction that was inlined at
     /// several places is listed once.
     pub instructions: Vec<InstructionCounters>,
+    /// What is found without checks, as by [`launch_and_warn`](crate::launch_and_warn()).
+    pub warnings: Vec<Report>,
 }
 
 /// The counts of one PTX instruction in a launch.
@@ -103,12 +107,14 @@ pub fn count(
         return Err(fault.into());
     }
     let mut tallies = vec![Tally::default(); program.code.len()];
-    for count in &observers {
+    let mut warnings = Vec::new();
+    for count in observers {
         for (tally, other) in tallies.iter_mut().zip(&count.tallies) {
             tally.add(other);
         }
+        warnings.push(count.warnings.0);
     }
-    Ok(profile(kernel, &tallies))
+    Ok(profile(kernel, &tallies, Reports::joined(warnings)))
 }
 
 /// The counts of one lowered instruction of any kind.
@@ -144,11 +150,13 @@ impl Tally {
 struct Count {
     /// The counts of each instruction, by program counter.
     tallies: Vec<Tally>,
+    warnings: Warnings,
 }
 
 impl Count {
     fn new(program: &Program) -> Count {
-        Count { tallies: vec![Tally::default(); program.code.len()] }
+        let tallies = vec![Tally::default(); program.code.len()];
+        Count { tallies, warnings: Warnings::default() }
     }
 }
 
@@ -185,13 +193,31 @@ impl Observer for Count {
     }
 
     #[inline]
+    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, members: &[u32; LANES], alive: u32) {
+        self.warnings.warp_sync(env, at, lanes, members, alive);
+    }
+
+    #[inline]
+    fn collective(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        lanes: u32,
+        members: &[u32; LANES],
+        alive: u32,
+        strays: u32,
+    ) {
+        self.warnings.collective(env, at, lanes, members, alive, strays);
+    }
+
+    #[inline]
     fn copy_begin(&mut self, _env: &Env<'_>, at: At, copy: &Copy) {
         self.tallies[at.pc as usize].copies += Copies { copies: 1, bytes: u64::from(copy.bytes) };
     }
 }
 
 /// Sums the counts of the lowered instructions for each PTX instruction from which they came.
-fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
+fn profile(kernel: &Kernel, tallies: &[Tally], warnings: Vec<Report>) -> Profile {
     let program = kernel.program();
     let mut instructions: BTreeMap<u32, (Place, Counters)> = BTreeMap::new();
     for ((inst, place), tally) in program.code.iter().zip(&program.places).zip(tallies) {
@@ -212,7 +238,7 @@ fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
             InstructionCounters { line: place.line, text, frames, counters }
         })
         .collect();
-    Profile { kernel: kernel.name().to_owned(), counters: sum, instructions }
+    Profile { kernel: kernel.name().to_owned(), counters: sum, instructions, warnings }
 }
 
 /// The counters to which a tally leads, given the kind of the instruction.

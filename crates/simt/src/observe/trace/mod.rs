@@ -18,6 +18,7 @@ use crate::exec::observer::{At, Observer};
 use crate::fault::{Access, Fault, Space};
 use crate::ir;
 use crate::module::Kernel;
+use crate::observe::check::{Report, Reports, Warnings};
 use crate::observe::hardware::Service;
 use crate::ptx::ast::Frame;
 use crate::ptx::ast::{FenceSem, Scope};
@@ -58,6 +59,8 @@ pub struct Trace {
     /// Whether a limit of [`TraceOptions`] was reached. The launch continued, but nothing was
     /// recorded from the phase on that reached the limit.
     pub truncated: bool,
+    /// What is found without checks, as by [`launch_and_warn`](crate::launch_and_warn()).
+    pub warnings: Vec<Report>,
     /// The fault that stopped the launch, if there was one. The phases before it are recorded.
     pub fault: Option<Box<Fault>>,
 }
@@ -236,6 +239,7 @@ pub fn trace(
         recorded: 0,
         snapshot_bytes: 0,
         truncated: false,
+        warnings: Warnings::default(),
     };
     let (mut tracers, fault) = run(kernel, &config, args, memory, tracer)?;
     let tracer = tracers.remove(0);
@@ -251,6 +255,7 @@ struct Tracer<'a> {
     recorded: usize,
     snapshot_bytes: usize,
     truncated: bool,
+    warnings: Warnings,
 }
 
 /// A block, and its accesses since its last synchronisation.
@@ -362,6 +367,7 @@ impl Tracer<'_> {
             blocks,
             instructions: instructions.collect(),
             truncated: self.truncated,
+            warnings: Reports::joined([self.warnings.0]),
             fault,
         }
     }
@@ -454,15 +460,21 @@ impl Observer for Tracer<'_> {
         self.cut(env, PhaseEnd::Barrier { id });
     }
 
-    fn warp_sync(
+    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, members: &[u32; LANES], alive: u32) {
+        self.warnings.warp_sync(env, at, lanes, members, alive);
+        self.cut(env, PhaseEnd::WarpSync { warp: at.warp, lanes });
+    }
+
+    fn collective(
         &mut self,
         env: &Env<'_>,
         at: At,
         lanes: u32,
-        _members: &[u32; LANES],
-        _alive: u32,
+        members: &[u32; LANES],
+        alive: u32,
+        strays: u32,
     ) {
-        self.cut(env, PhaseEnd::WarpSync { warp: at.warp, lanes });
+        self.warnings.collective(env, at, lanes, members, alive, strays);
     }
 
     fn end(&mut self, env: &Env<'_>) {
