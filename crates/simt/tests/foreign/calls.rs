@@ -14,6 +14,7 @@ fn virtual_functions_are_called() {
         let args =
             [Arg::Pointer(gpu.upload(&x)), Arg::Pointer(area), Arg::Pointer(sides), Arg::I32(0)];
         gpu.launch(&module, "areas", (3, 32), &args);
+        gpu.launch_clean(&module, "areas", &LaunchConfig::new(3, 32), &args);
         let expected = |i: usize| {
             let (square, circle) = (x[i] * x[i] * 2.0, 3.0 * x[i] * x[i] * 2.0);
             match i % 4 {

@@ -19,7 +19,7 @@ mod together;
 use std::fs;
 use std::path::Path;
 
-use simt::{Arg, Dim3, LaunchConfig, Memory, Module, launch_named};
+use simt::{Arg, Dim3, LaunchConfig, Memory, Module, Report, check, launch_named};
 
 /// The unit roundoff of `f32`.
 const U: f64 = 1.0 / (1 << 24) as f64;
@@ -54,7 +54,7 @@ struct Gpu(Memory);
 
 impl Gpu {
     fn new() -> Gpu {
-        Gpu(Memory::new(1 << 26))
+        Gpu(Memory::checked(1 << 26))
     }
 
     /// Copies values to the device.
@@ -83,6 +83,17 @@ impl Gpu {
         args: &[Arg],
     ) {
         self.launch_with(module, kernel, shape, 0, args);
+    }
+
+    /// Launches a kernel with checks, which find nothing.
+    #[track_caller]
+    fn launch_clean(&self, module: &Module, kernel: &str, config: &LaunchConfig, args: &[Arg]) {
+        let kernel = module.kernel(kernel).expect("the kernel is there");
+        let checked = check(kernel, config, args, &self.0)
+            .unwrap_or_else(|error| panic!("{}: {error}", module.name()));
+        assert_eq!(checked.fault, None, "{}", module.name());
+        let reports: Vec<String> = checked.reports.iter().map(Report::to_string).collect();
+        assert_eq!(reports, [""; 0], "{}", module.name());
     }
 
     /// Launches a kernel with `dynamic_shared_bytes` bytes of dynamic shared memory.

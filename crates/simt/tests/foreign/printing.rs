@@ -29,7 +29,7 @@ impl Sink {
 
 /// A device and the text that its kernels print.
 fn device() -> (Gpu, Sink) {
-    let (mut memory, sink) = (Memory::new(1 << 26), Sink::default());
+    let (mut memory, sink) = (Memory::checked(1 << 26), Sink::default());
     memory.print_to(sink.clone());
     (Gpu(memory), sink)
 }
@@ -78,6 +78,18 @@ fn blocks_print_in_their_order() {
                 (0..192).map(expected).collect::<Vec<_>>()
             );
         }
+    }
+}
+
+#[test]
+fn printing_is_clean() {
+    for module in builds("print") {
+        let (gpu, sink) = device();
+        let one = LaunchConfig::new(1, 1);
+        gpu.launch_clean(&module, "conversions", &one, &[Arg::F64(0.0), Arg::Pointer(0)]);
+        assert_eq!(sink.text(), include_str!("../data/foreign/print.txt"));
+        let counts = gpu.upload(&[0i32; 3 * 64]);
+        gpu.launch_clean(&module, "order", &LaunchConfig::new(3, 64), &[Arg::Pointer(counts)]);
     }
 }
 
