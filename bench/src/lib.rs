@@ -77,3 +77,9 @@ mod tests {
         assert!((gb_per_s(1_000_000, Duration::from_millis(1)) - 1.0).abs() < 1e-12);
     }
 }
+
+/// Makes the Rust code in the repository's README a test. This package is not published, so it may
+/// read a file outside its folder.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
