@@ -8,6 +8,7 @@ mod commands;
 #[path = "../support/console.rs"]
 mod console;
 mod flags;
+mod glossary;
 mod links;
 mod numbers;
 mod pictures;
