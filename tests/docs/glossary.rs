@@ -71,7 +71,7 @@ fn first_uses(page: &Page) -> BTreeMap<&'static str, bool> {
                 Tag::Heading { .. } | Tag::Table(_) | Tag::CodeBlock(_) | Tag::Image { .. },
             ) => outside += 1,
             Event::End(TagEnd::Heading(_) | TagEnd::Table | TagEnd::CodeBlock | TagEnd::Image) => {
-                outside -= 1
+                outside -= 1;
             }
             Event::Text(text) if outside == 0 => match &link {
                 Some(link) => {
