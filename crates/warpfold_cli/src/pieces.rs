@@ -28,20 +28,14 @@ pub(crate) struct Operand<T> {
 impl<T: Item> Operand<T> {
     /// The next `len` elements, or those that are left.
     fn next(&mut self, len: usize) -> Result<Vec<T>, Failure> {
-        if !self.head.is_empty() {
-            let rest = self.head.split_off(len.min(self.head.len()));
-            let mut piece = std::mem::replace(&mut self.head, rest);
-            let before = piece.len();
-            if before < len {
-                piece.resize(len, T::zeroed());
-                let read = self.rest.read(&mut piece[before..])?;
-                piece.truncate(before + read);
-            }
-            return Ok(piece);
+        let rest = self.head.split_off(len.min(self.head.len()));
+        let mut piece = std::mem::replace(&mut self.head, rest);
+        let before = piece.len();
+        if before < len {
+            piece.resize(len, T::zeroed());
+            let read = self.rest.read(&mut piece[before..])?;
+            piece.truncate(before + read);
         }
-        let mut piece = vec![T::zeroed(); len];
-        let read = self.rest.read(&mut piece)?;
-        piece.truncate(read);
         Ok(piece)
     }
 }

@@ -200,7 +200,6 @@ fn finish<T: Item>(
 ) -> Result<Outcome, Failure> {
     let Done { mut answer, n, depth, times, pieces } = done;
     let verdict = facts
-        .as_ref()
         .filter(|facts| facts.is_verified())
         .map(|facts| facts.verdict(&answer, depth, task.ddof()));
     let mut wrapped = facts.and_then(Facts::wrapped);
@@ -237,10 +236,14 @@ pub(crate) fn may_wrap(operation: Operation, dtype: Dtype) -> bool {
 fn cut(exact: &BigInt, dtype: Dtype) -> BigInt {
     // A sum of truth values is their number, as NumPy has it.
     let bits = if dtype == Dtype::Bool { 64 } else { dtype.size() * 8 };
+    lowest_bits(exact, bits as u32, dtype.is_signed_integer())
+}
+
+/// The lowest bits of an integer in two's complement, as a number with or without a sign.
+pub(crate) fn lowest_bits(value: &BigInt, bits: u32, is_signed: bool) -> BigInt {
     let modulus = BigInt::from(1) << bits;
-    let is_signed = matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::I128);
-    let rest = ((exact % &modulus) + &modulus) % &modulus;
-    if is_signed && rest.bit(bits as u64 - 1) { rest - modulus } else { rest }
+    let rest = ((value % &modulus) + &modulus) % &modulus;
+    if is_signed && rest.bit(u64::from(bits) - 1) { rest - modulus } else { rest }
 }
 
 /// The failure for an error of the library. What the input does not allow is refused.

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use warpfold_tools::arrays::Dtype;
 
 use super::element::Number;
-use crate::operation::Operation;
+use crate::{operation::Operation, run::lowest_bits};
 
 /// Whether the exact result of a wrapping operation over `n` integers of this type may exceed the
 /// type of the result. If `n` is not known, it may be any number that a pipe can deliver.
@@ -106,7 +106,7 @@ impl IntegerSum {
 
     /// The value in the type of the result: 64 bits, or 128 for elements of 128 bits.
     pub(super) fn cut(&self, dtype: Dtype) -> BigInt {
-        cut(&self.value(), &Result::of(self.operation, dtype))
+        Result::of(self.operation, dtype).cut(&self.value())
     }
 
     pub(super) fn wraps(&self, dtype: Dtype) -> bool {
@@ -122,19 +122,16 @@ struct Result {
 
 impl Result {
     fn of(operation: Operation, dtype: Dtype) -> Self {
-        let is_signed =
-            matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::I128);
         Self {
             bits: if dtype.size() == 16 { 128 } else { 64 },
-            is_signed: is_signed && operation != Operation::Norm1,
+            is_signed: dtype.is_signed_integer() && operation != Operation::Norm1,
         }
     }
-}
 
-fn cut(value: &BigInt, result: &Result) -> BigInt {
-    let modulus = BigInt::from(1) << result.bits;
-    let rest = ((value % &modulus) + &modulus) % &modulus;
-    if result.is_signed && rest.bit(u64::from(result.bits) - 1) { rest - modulus } else { rest }
+    /// A value as this type holds it.
+    fn cut(&self, value: &BigInt) -> BigInt {
+        lowest_bits(value, self.bits, self.is_signed)
+    }
 }
 
 /// A product of integers: its lowest bits, and whether it has more.
@@ -170,7 +167,7 @@ impl IntegerProduct {
     }
 
     pub(super) fn value(&self) -> BigInt {
-        cut(&self.low.into(), &self.result)
+        self.result.cut(&self.low.into())
     }
 
     pub(super) fn wraps(&self) -> bool {

@@ -167,9 +167,7 @@ impl Bits {
             return Answer::One(Value::Bool(bits != 0));
         }
         let unused = 128 - 8 * self.dtype.size() as u32;
-        let is_signed =
-            matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::I128);
-        Answer::One(Value::Int(if is_signed {
+        Answer::One(Value::Int(if dtype.is_signed_integer() {
             ((bits << unused) as i128 >> unused).into()
         } else {
             (bits << unused >> unused).into()

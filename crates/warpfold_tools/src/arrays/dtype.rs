@@ -106,6 +106,11 @@ impl Dtype {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
+    /// Whether the elements are integers that may be negative.
+    pub fn is_signed_integer(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64 | Self::I128)
+    }
+
     /// NumPy's name for little-endian elements of this type, such as `<i4`. `None` if NumPy has no
     /// such type.
     pub fn numpy(self) -> Option<&'static str> {
