@@ -2,6 +2,7 @@
 
 #[path = "../../../tests/support/console.rs"]
 mod console;
+mod help;
 
 use std::{
     fs,
@@ -71,17 +72,7 @@ fn the_readme_lists_the_operations() {
         .flat_map(|cell| cell.split(','))
         .map(|name| name.trim().trim_matches('`'))
         .collect();
-    let help = Command::new(env!("CARGO_BIN_EXE_warpfold")).arg("--help").output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    let mut operations: Vec<&str> = help
-        .lines()
-        .skip_while(|line| !line.starts_with("Commands:"))
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| !["devices", "doctor", "generate"].contains(name))
-        .collect();
+    let mut operations = help::operations();
     listed.sort_unstable();
     operations.sort_unstable();
     assert_eq!(listed, operations);

@@ -1,6 +1,8 @@
 //! Input files of every kind, good and bad, and what the command says of them. `make.py` made the
 //! files and the answers with NumPy; see there.
 
+mod help;
+
 use std::{path::Path, process::Command};
 
 /// A command, and what must come of it.
@@ -89,16 +91,7 @@ fn every_file_gives_its_answer_or_its_error() {
 #[test]
 fn the_table_has_every_operation_and_forty_files() {
     let rows = rows();
-    let help = run(&["--help".into()]).1;
-    let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let operations: Vec<_> = listed
-        .take_while(|line| !line.is_empty())
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| !["devices", "doctor", "generate"].contains(name))
-        .collect();
-    assert!(operations.len() > 30, "{help}");
-    for operation in operations {
+    for operation in help::operations() {
         assert!(rows.iter().any(|row| row.args[0] == operation && row.status == 0), "{operation}");
     }
     let mut files: Vec<_> = rows.iter().filter_map(|row| row.args.get(1)).collect();
