@@ -58,6 +58,22 @@ fn bad_arguments_are_refused_in_one_sentence() {
             "width --device sim --format svg --chart no",
             "unknown chart 'no': there is width-sectors",
         ),
+        ("explain offset 1025", "offset '1025': the value must be a whole number from 0 to 1024"),
+        ("explain stride -1", "stride '-1': the value must be a whole number from 1 to 1024"),
+        (
+            "explain shared-stride 41",
+            "shared-stride '41': the value must be a whole number from 1 to 40",
+        ),
+        ("explain broadcast 0", "broadcast '0': the value must be a whole number from 1 to 256"),
+        ("explain width 5", "width '5': the value must be 4, 8 or 16"),
+        (
+            "explain permuted sideways",
+            "permuted 'sideways': the value must be identity, reversed, xor 1, xor 16 or random",
+        ),
+        (
+            "explain math",
+            "explain math: there are pictures of offset, stride, permuted, width, shared-stride, shared-offset and broadcast",
+        ),
     ] {
         let run = access(line);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
@@ -138,6 +154,40 @@ fn all_formats_are_written() {
     assert!(markdown.starts_with("# access width\n") && markdown.contains("16.00 |"), "{markdown}");
 }
 
+#[test]
+fn a_request_is_drawn() {
+    let run = access("explain offset 1");
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+    // The registers of an instruction are the compiler's choice.
+    let is_instruction = |line: &&str| line.starts_with("ld.") || line.starts_with("st.");
+    let lines: Vec<&str> = run.stdout.lines().filter(|line| !is_instruction(line)).collect();
+    insta::assert_snapshot!("offset_1", lines.join("\n"));
+
+    let sandbox = Sandbox::new();
+    let run = sandbox.tool("access", ["explain", "permuted", "xor 16", "--svg", "a.svg", "--json"]);
+    let picture = json(&run);
+    let request = &picture["requests"][0];
+    assert_eq!((&request["sectors"], &request["least_sectors"]), (&4.into(), &4.into()), "{run}");
+    assert_eq!(request["words"][0], serde_json::json!({"line": 0, "word": 0, "lanes": [16]}));
+    let svg = fs::read_to_string(sandbox.path("a.svg")).unwrap();
+    assert!(svg.contains("<title>lane 16 asks for word 0 of line 0</title>"), "{svg}");
+
+    let run = sandbox.tool("access", ["explain", "stride", "--svg", "no/a.svg"]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
+    assert!(run.stderr.starts_with("error: cannot write no/a.svg: "), "{run}");
+}
+
+/// The page goes through a few values of a pattern, and has none of a pattern without a picture.
+#[test]
+fn a_page_has_the_pictures() {
+    let page = simulated("stride --range 1..1 --format html").stdout;
+    for stride in [1, 2, 4, 8, 32] {
+        assert!(page.contains(&format!("stride {stride}, load from the input")), "stride {stride}");
+    }
+    assert!(page.contains("Step by step"));
+    assert!(!simulated("divide --n 256 --format html").stdout.contains("Step by step"));
+}
+
 /// `access all` writes one document about all patterns, on any device.
 #[test]
 fn all_is_one_document() {
@@ -199,6 +249,9 @@ fn a_wrong_result_is_a_failure() {
         assert!(run.stderr.starts_with("error: wrong result: "), "{run}");
         assert!(parts.iter().all(|part| run.stderr.contains(part)), "{run}");
     }
+    let run = sandbox.tool("access", ["explain", "stride", "--ptx-dir", "."]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
+    assert!(run.stderr.contains("access_stride_read with stride 2 left "), "{run}");
     // In this kernel shared memory stays uninitialized, so the result is zeros.
     let run = sandbox.tool("access", ["shared-stride", "--device", "sim", "--ptx-dir", "."]);
     assert_eq!(run.status, Some(1), "{run}");

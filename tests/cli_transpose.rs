@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs};
 
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag, skip};
@@ -53,9 +53,41 @@ fn bad_arguments_are_refused_in_one_sentence() {
             "compare --rows 64 --device sim --format csv --table none",
             "profile --variant fast",
             "profile --variant padded --rows 0",
+            "explain",
+            "explain --variant fast",
+            "explain --variant padded --rows 0",
+            "explain --variant padded --cols 257",
+            "explain --variant padded --tile 48",
+            "explain --variant in-place --cols 63",
         ],
     );
     insta::assert_snapshot!("refusals", text);
+}
+
+#[test]
+fn the_requests_of_a_variant_are_drawn() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.transpose_line("explain --variant tiled --tile 16 --rows 16 --svg a.svg");
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+    // The registers of an instruction are the compiler's choice.
+    let is_instruction = |line: &&str| line.starts_with("ld.") || line.starts_with("st.");
+    let lines: Vec<&str> = run.stdout.lines().filter(|line| !is_instruction(line)).collect();
+    insta::assert_snapshot!("tiled_16", lines.join("\n"));
+    assert!(fs::read_to_string(sandbox.path("a.svg")).unwrap().starts_with("<svg "));
+
+    let picture = json(&sandbox.transpose_line("explain --variant naive-store --json"));
+    let store = &picture["requests"][1];
+    assert_eq!((&store["sectors"], &store["least_sectors"]), (&32.into(), &4.into()));
+    assert_eq!(store["words"][31], serde_json::json!({"line": 62, "word": 0, "lanes": [31]}));
+}
+
+#[test]
+fn a_page_has_the_pictures() {
+    let run = Sandbox::new().transpose_line("compare --rows 64 --device sim --format html");
+    assert_eq!(run.status, Some(0), "{run}");
+    for variant in Variant::all() {
+        assert!(run.stdout.contains(&format!("variant {variant}, load from the ")), "{variant}");
+    }
 }
 
 #[test]

@@ -13,10 +13,12 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chromium::Chromium;
 use serde_json::{Value as Json, json};
 use warpfold_lab::{
+    access::{self, Drawn, Pattern},
     element::{ElementType, Values},
     explain::{LECTURE_VALUES, Request, explain, parse_values},
     op::Op,
     output::{Axis, Cell, Chart, Column, Document, Format, Kind, Reference, Series, Table},
+    requests::player,
     variant::Variant,
 };
 
@@ -159,6 +161,10 @@ fn document() -> Document {
             .unwrap()
             .to_picture(id, banks)
     };
+    let requests = ["1", "2", "32", "33"].map(|stride| {
+        let drawn = Drawn::parse(Pattern::SharedStride, Some(stride), 1).unwrap();
+        access::explain(&library, &drawn).unwrap()
+    });
     Document {
         interrupted: false,
         title: "reduce ladder".into(),
@@ -180,6 +186,7 @@ fn document() -> Document {
                 "rung-2",
                 true,
             ),
+            player("access-stride", "access stride: one request of a warp".into(), &requests),
         ],
     }
 }

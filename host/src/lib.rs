@@ -5,7 +5,7 @@
 //! on a [`device`] and checks the result against a CPU [`reference`](mod@reference). On the
 //! simulator, [`profile`] counts the work of a rung and says how much of it is wasted.
 //! [`transpose`] and [`access`] do the same for matrix transposition and for patterns of memory
-//! access.
+//! access. [`explain`] and [`requests`] draw the lectures' pictures from traces.
 
 pub mod access;
 pub mod cli;
@@ -23,6 +23,7 @@ pub mod ptx;
 pub mod reduce;
 pub mod reference;
 pub mod report;
+pub mod requests;
 pub mod transpose;
 pub mod tune;
 pub mod variant;

@@ -58,6 +58,24 @@ pub enum AccessError {
         /// The greatest value that is possible.
         most: u32,
     },
+    /// A pattern of which there is no picture.
+    #[error(
+        "explain {pattern}: there are pictures of offset, stride, permuted, width, shared-stride, shared-offset and broadcast"
+    )]
+    NotDrawn {
+        /// The pattern.
+        pattern: Pattern,
+    },
+    /// A value that the parameter of a pattern cannot have in a picture.
+    #[error("{pattern} '{text}': the value must be {allowed}")]
+    Value {
+        /// The pattern.
+        pattern: Pattern,
+        /// The requested value.
+        text: String,
+        /// The values that are possible, in words.
+        allowed: String,
+    },
     /// A range for a pattern that has no parameter with a range.
     #[error("--range: {pattern} has no range, because it always measures all of its rows")]
     NoRange {
@@ -74,6 +92,13 @@ impl AccessError {
 
     /// Whether the request is at fault, and not the run.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Size { .. } | Self::Range { .. } | Self::NoRange { .. })
+        matches!(
+            self,
+            Self::Size { .. }
+                | Self::Range { .. }
+                | Self::NoRange { .. }
+                | Self::NotDrawn { .. }
+                | Self::Value { .. }
+        )
     }
 }

@@ -227,18 +227,17 @@ fn over_bars(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) ->
 }
 
 /// For each lane of a warp, which of the warp's 32 words it accesses.
-type Permutation = [u8; 32];
+pub(super) type Permutation = [u8; 32];
 
-/// The permutation as arguments of a kernel, with one byte for each lane.
-fn packed(permutation: &Permutation) -> [Arg; 4] {
+/// The permutation as the arguments of a kernel, with one byte for each lane.
+pub(super) fn packed(permutation: &Permutation) -> [u64; 4] {
     std::array::from_fn(|word| {
-        let bytes = std::array::from_fn(|byte| permutation[8 * word + byte]);
-        Arg::U64(u64::from_le_bytes(bytes))
+        u64::from_le_bytes(std::array::from_fn(|byte| permutation[8 * word + byte]))
     })
 }
 
 /// The orders that are shown.
-fn permutations(seed: u32) -> Vec<(String, Permutation)> {
+pub(super) fn permutations(seed: u32) -> Vec<(String, Permutation)> {
     let of = |target: &dyn Fn(u8) -> u8| std::array::from_fn(|lane| target(lane as u8));
     let mut random: Permutation = of(&|lane| lane);
     let mut generator = ChaCha8Rng::seed_from_u64(seed.into());
@@ -281,7 +280,7 @@ fn permuted_read(
     permutation: &Permutation,
 ) -> Result<Ran, AccessError> {
     let input = site.filled(n)?;
-    let args = [&[Arg::U64(n)], packed(permutation).as_slice()].concat();
+    let args = [&[Arg::U64(n)], packed(permutation).map(Arg::U64).as_slice()].concat();
     let what = What { kernel: "access_permuted_read", parameter: name };
     let (shape, seed) = (site.shape(n, 1), site.seed);
     site.read(what, shape, input.address(), &args, n.next_multiple_of(32), |i| {
@@ -298,7 +297,7 @@ fn permuted_copy(
 ) -> Result<Ran, AccessError> {
     let (input, output) = (site.filled(n)?, site.zeros(n)?);
     let pointers = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(n)];
-    let args = [pointers.as_slice(), &packed(permutation)].concat();
+    let args = [pointers.as_slice(), &packed(permutation).map(Arg::U64)].concat();
     let ran = site.run("access_permuted_copy", site.shape(n, 1), &args)?;
     check_array(
         site,

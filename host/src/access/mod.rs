@@ -1,7 +1,7 @@
 //! Experiments that show what the lecture's slides on memory access and on instructions teach. Each
 //! becomes a table of live figures over the parameter that its slides vary.
 //!
-//! A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are
+//! [`explain()`] draws one request of a warp. A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are
 //! counted on the simulator; times are measured on a GPU, if there is one, and are left out where
 //! there is none. Each result is checked on the CPU.
 //!
@@ -26,6 +26,7 @@
 mod arithmetic;
 mod draw;
 mod error;
+mod explain;
 mod global;
 mod lab;
 mod math;
@@ -39,6 +40,7 @@ mod words;
 
 pub use draw::Section;
 pub use error::AccessError;
+pub use explain::{Drawn, explain};
 pub use lab::{Lab, Request};
 pub use math::{EXP_ULPS, SIN_ULPS, ulps};
 pub use pattern::{Pattern, Sweep, UnknownPattern};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use simt::{LaunchConfig, Memory, Module, TraceOptions};
+use simt::{LaunchConfig, Memory};
 
 use super::{
     draw::{Section, chart, each, line, micros},
@@ -13,9 +13,10 @@ use super::{
     words::{check, word},
 };
 use crate::{
-    device::{Arg, DeviceError},
+    device::Arg,
     output::{Axis, Cell, Column, Kind, Table},
     ptx::PtxLibrary,
+    requests::{no_memory, traced},
 };
 
 /// How many words a thread reads in a timed launch.
@@ -34,7 +35,7 @@ const CONSTANT_WORDS: u32 = 256;
 
 impl Pattern {
     /// The first word that a thread of a block reads.
-    fn first(self, thread: u32, parameter: u32) -> u32 {
+    pub(super) fn first(self, thread: u32, parameter: u32) -> u32 {
         match self {
             Self::SharedStride => thread * parameter,
             Self::SharedOffset => thread + parameter,
@@ -42,14 +43,24 @@ impl Pattern {
         }
     }
 
-    /// The number of words of shared memory that a block needs.
-    fn shared_words(self, parameter: u32, rounds: u32) -> u32 {
+    /// The number of words of shared memory that a block of so many threads needs.
+    pub(super) fn shared_words(self, block: u32, parameter: u32, rounds: u32) -> u32 {
         rounds
             + match self {
-                Self::SharedStride => BLOCK * parameter,
-                Self::SharedOffset => BLOCK + parameter,
-                _ => BLOCK,
+                Self::SharedStride => block * parameter,
+                Self::SharedOffset => block + parameter,
+                _ => block,
             }
+    }
+}
+
+/// The kernel of a pattern of shared memory; `None` for other patterns.
+pub(super) const fn kernel_of_shared(pattern: Pattern) -> Option<&'static str> {
+    match pattern {
+        Pattern::SharedStride => Some("access_shared_stride"),
+        Pattern::SharedOffset => Some("access_shared_offset"),
+        Pattern::Broadcast => Some("access_shared_broadcast"),
+        _ => None,
     }
 }
 
@@ -58,22 +69,15 @@ const GROUPS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, AccessError> {
     let (sizes, is_timed) = (lab.threads(), lab.is_timed());
-    let (title, parameter, kernel) = match pattern {
-        Pattern::SharedStride => (
-            "Shared memory with a stride",
-            Column::new("stride", "stride").in_unit("words"),
-            "access_shared_stride",
-        ),
-        Pattern::SharedOffset => (
-            "Shared memory at an offset",
-            Column::new("offset", "offset").in_unit("words"),
-            "access_shared_offset",
-        ),
-        _ => (
-            "Threads that read the same word",
-            Column::new("threads", "threads a word"),
-            "access_shared_broadcast",
-        ),
+    let kernel = kernel_of_shared(pattern).unwrap_or_default();
+    let (title, parameter) = match pattern {
+        Pattern::SharedStride => {
+            ("Shared memory with a stride", Column::new("stride", "stride").in_unit("words"))
+        }
+        Pattern::SharedOffset => {
+            ("Shared memory at an offset", Column::new("offset", "offset").in_unit("words"))
+        }
+        _ => ("Threads that read the same word", Column::new("threads", "threads a word")),
     };
     let mut columns = vec![
         parameter.clone(),
@@ -159,7 +163,7 @@ fn shared_run(
     parameter: u32,
 ) -> Result<Ran, AccessError> {
     let rounds = rounds(site.is_timed());
-    let shape = Site::shape_of_threads(n, pattern.shared_words(parameter, rounds) * 4);
+    let shape = Site::shape_of_threads(n, pattern.shared_words(BLOCK, parameter, rounds) * 4);
     let seed = site.seed;
     let output = site.zeros(threads(shape) as u64)?;
     let args =
@@ -242,27 +246,12 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
 /// the number of requests. Both come from a trace on the simulator, because its counters count
 /// requests but not words.
 fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
-    let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
-    let refused = |error: simt::LoadError| DeviceError::NotSimulated {
-        module: ptx.file.clone(),
-        reason: error.to_string(),
-    };
-    let module = Module::from_ptx(&ptx.file, &ptx.text).map_err(refused)?;
-    let no_kernel =
-        || DeviceError::NoKernel { module: ptx.file.clone(), kernel: CONSTANT_KERNEL.to_owned() };
-    let kernel = module.kernel(CONSTANT_KERNEL).ok_or_else(no_kernel)?;
     let memory = Memory::new(1 << 20);
-    let no_memory = |cause: simt::MemoryError| DeviceError::SimulatedMemory {
-        action: "allocate 128 bytes".to_owned(),
-        reason: cause.to_string(),
-    };
-    let output = memory.alloc(128).map_err(no_memory)?;
+    let output = memory.alloc(128).map_err(no_memory("allocate 128 bytes"))?;
     let args =
         [simt::Arg::Pointer(output), simt::Arg::U32(distinct), simt::Arg::U32(COUNTED_ROUNDS)];
-    let failed = |error: simt::LaunchError| DeviceError::Fault(error.into());
-    let trace =
-        simt::trace(kernel, &LaunchConfig::new(1, 32), &args, &memory, &TraceOptions::default())
-            .map_err(failed)?;
+    let config = LaunchConfig::new(1, 32);
+    let trace = traced::<AccessError>(library, CONSTANT_KERNEL, &config, &args, &memory)?;
     let phases = trace.blocks.iter().flat_map(|block| &block.phases);
     let reads = phases
         .flat_map(|phase| &phase.accesses)

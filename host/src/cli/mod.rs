@@ -6,6 +6,7 @@ mod args;
 mod device;
 mod findings;
 mod output;
+mod picture;
 mod report;
 
 pub use warpfold_tools::terminal::{
@@ -16,4 +17,5 @@ pub use warpfold_tools::terminal::{
 pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, RunArgs, SeedArgs, reps};
 pub use device::{interruptible, open_device};
 pub use output::{OutputArgs, width};
+pub use picture::PictureArgs;
 pub use report::{Finished, describe_run};

@@ -1,35 +1,20 @@
 //! A picture as SVG, like those of the lectures: rows of cells, threads between them in circles,
 //! and arrows from the cells that a thread reads and to the cell that it writes.
 
-use std::fmt::Write as _;
-
 use super::{Array, BlockEvent, Picture, Row, Step, Work};
-use crate::output::{self, escape, theme, wrap};
+use crate::output::{self, Canvas, LEADING, MARGIN, TEXT_CHAR};
 
-/// The margin around the whole picture.
-const MARGIN: f64 = 16.0;
 /// The least width to the left of the first cell. The names of the arrays stand there.
 const LABELS: f64 = 128.0;
 const CELL_HEIGHT: f64 = 32.0;
 /// The distance from a circle to the cell below it.
 const DROP: f64 = 16.0;
-/// The distance between two lines of text.
-const LEADING: f64 = 17.0;
-/// The width of a character of a value. Like the other widths, it is more than a character takes on
-/// average.
+/// The width of a character of a value. It is more than a character takes on average.
 const VALUE_CHAR: f64 = 8.6;
 /// The width of a character of the number in a circle.
 const THREAD_CHAR: f64 = 7.4;
-/// The width of a character of other text.
-const TEXT_CHAR: f64 = 7.6;
-/// The width of a character of bold text.
-const STRONG_CHAR: f64 = 8.4;
 /// The greatest number of cells beside each other. A longer row continues below its beginning.
 const COLUMNS: usize = 64;
-/// The least number of characters in a full line of text. In a wide drawing, lines are longer.
-const WRAP: f64 = 60.0;
-
-const STYLE: &str = include_str!("../output/picture.css");
 
 impl Picture {
     /// Draws the picture. With `banks`, it also shows the banks of shared memory and where they
@@ -40,16 +25,16 @@ impl Picture {
     /// that it writes.
     pub fn to_svg(&self, banks: bool) -> String {
         let mut drawing = self.drawing(String::new(), banks);
-        drawing.lines(&self.headline(), "strong");
+        drawing.canvas.lines(&self.headline(), "strong");
         if let Some(note) = self.padding_note() {
-            drawing.lines(&note, "small");
+            drawing.canvas.lines(&note, "small");
         }
         if !self.events.is_empty() {
-            drawing.lines(self.blocks_note(), "small");
+            drawing.canvas.lines(self.blocks_note(), "small");
             drawing.events(&self.events);
-            drawing.y += 12.0;
-            drawing.lines(&self.verdict(), "strong");
-            return self.frame_events(&drawing, drawing.y + MARGIN, true);
+            drawing.canvas.y += 12.0;
+            drawing.canvas.lines(&self.verdict(), "strong");
+            return self.frame_events(&drawing, drawing.canvas.y + MARGIN, true);
         }
         self.numbers(&mut drawing);
         drawing.row(&self.input, &[], None);
@@ -60,26 +45,26 @@ impl Picture {
             // neither arrows nor a row, so its labels stand beside the next step.
             if !step.work.is_empty() {
                 if let Some(before) = &step.before {
-                    drawing.y += 12.0;
+                    drawing.canvas.y += 12.0;
                     drawing.row(before, &[], None);
                 }
                 drawing.step(step, &std::mem::take(&mut labels));
             }
         }
-        drawing.y += 12.0;
+        drawing.canvas.y += 12.0;
         for (class, label) in labels {
-            drawing.lines(&label, class);
+            drawing.canvas.lines(&label, class);
         }
         if let Some(note) = self.beyond_note() {
-            drawing.lines(&note, "small");
+            drawing.canvas.lines(&note, "small");
         }
         if let Some(note) = self.unread_note() {
-            drawing.lines(note, "small");
+            drawing.canvas.lines(note, "small");
         }
         if let Some(note) = self.others_note() {
-            drawing.lines(&note, "small");
+            drawing.canvas.lines(&note, "small");
         }
-        drawing.lines(&self.verdict(), "strong");
+        drawing.canvas.lines(&self.verdict(), "strong");
         let told: Vec<String> = self
             .steps
             .iter()
@@ -87,8 +72,7 @@ impl Picture {
             .map(|step| format!("{}: {}.", step.title(self.launches_shown), step.after))
             .collect();
         let described = format!("{} {}.", told.join(" "), self.verdict());
-        let style = format!("<style>\n{}\n</style>\n", theme::resolve(STYLE));
-        drawing.frame(&self.headline(), &described, &style, drawing.y + MARGIN)
+        drawing.canvas.frame(&self.headline(), &described, true, drawing.canvas.y + MARGIN)
     }
 
     /// Draws the picture step by step. Each drawing shows the values before and after its step; the
@@ -113,7 +97,7 @@ impl Picture {
         if !self.events.is_empty() {
             let mut drawing = self.drawing(format!("{id}-1-"), banks);
             drawing.events(&self.events);
-            let svg = self.frame_events(&drawing, drawing.y + MARGIN, false);
+            let svg = self.frame_events(&drawing, drawing.canvas.y + MARGIN, false);
             return output::Picture {
                 id: id.to_owned(),
                 title: self.headline(),
@@ -148,9 +132,10 @@ impl Picture {
         }
         // All drawings have the same height, so that the page below does not move while a reader
         // goes from step to step.
-        let height = drawings.iter().map(|(drawing, ..)| drawing.y + MARGIN).fold(0.0, f64::max);
+        let height =
+            drawings.iter().map(|(drawing, ..)| drawing.canvas.y + MARGIN).fold(0.0, f64::max);
         let steps = drawings.iter().map(|(drawing, caption, values)| {
-            let svg = drawing.frame(caption, &format!("Values: {values}."), "", height);
+            let svg = drawing.canvas.frame(caption, &format!("Values: {values}."), false, height);
             output::Step { caption: caption.clone(), svg }
         });
         let notes = [
@@ -175,9 +160,8 @@ impl Picture {
             .iter()
             .map(|event| format!("Block {} {}.", event.block, event.describe()))
             .collect();
-        let style = format!("<style>\n{}\n</style>\n", theme::resolve(STYLE));
         let described = format!("{} {}.", told.join(" "), self.verdict());
-        drawing.frame(&self.headline(), &described, if styled { &style } else { "" }, height)
+        drawing.canvas.frame(&self.headline(), &described, styled, height)
     }
 
     /// An empty drawing with room for all steps; `id` begins the ids of its elements.
@@ -203,7 +187,7 @@ impl Picture {
         let right = left + cell * cells as f64 + MARGIN;
         let bytes = u64::from(self.plan.problem.element.size());
         let banks = banks.then_some(bytes);
-        Drawing { id, body: String::new(), y: MARGIN, left, right, cell, radius, banks }
+        Drawing { canvas: Canvas::new(id, right), left, cell, radius, banks }
     }
 
     /// The numbers of the cells.
@@ -256,13 +240,9 @@ impl Picture {
 
 /// A drawing in progress. It grows from the top down.
 struct Drawing {
-    /// The beginning of the ids of its elements.
-    id: String,
-    body: String,
-    y: f64,
+    canvas: Canvas,
     /// Where the first cell begins.
     left: f64,
-    right: f64,
     /// The width of a cell.
     cell: f64,
     /// The radius of a thread's circle.
@@ -272,53 +252,17 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// The whole `svg` element. `title` and `desc` describe the drawing in words.
-    fn frame(&self, title: &str, desc: &str, style: &str, height: f64) -> String {
-        let Self { id, body, right: width, .. } = self;
-        let (title, desc) = (escape(title), escape(desc));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"explained\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-labelledby=\"{id}title {id}desc\">\n\
-             <title id=\"{id}title\">{title}</title>\n<desc id=\"{id}desc\">{desc}</desc>\n{style}\
-             <defs><marker id=\"{id}tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
-             orient=\"auto\"><path class=\"tip\" d=\"M0 1 8 4 0 7z\"/></marker></defs>\n\
-             <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>\n{body}</svg>\n"
-        )
-    }
-
     /// The horizontal position of the middle of a cell.
     fn middle(&self, index: u64) -> f64 {
         self.left + self.cell * (column(index) as f64 + 0.5)
     }
 
-    fn push(&mut self, element: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.body.write_fmt(element);
-        self.body.push('\n');
-    }
-
-    fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
-        let text = escape(text);
-        self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"));
-    }
-
-    /// Writes text over the whole width, and makes the drawing wider if a long word needs it.
-    fn lines(&mut self, text: &str, class: &str) {
-        let char_width = if class == "strong" { STRONG_CHAR } else { TEXT_CHAR };
-        let room = (self.right - 2.0 * MARGIN) / char_width;
-        for line in wrap(text, room.max(WRAP) as usize) {
-            self.right = self.right.max(2.0 * MARGIN + line.chars().count() as f64 * char_width);
-            self.y += LEADING;
-            self.text(MARGIN, self.y - 4.0, class, &line);
-        }
-    }
-
     fn numbers(&mut self, cells: usize, label: &str, number: impl Fn(usize) -> u64) {
-        self.y += LEADING;
-        let y = self.y - 3.0;
-        self.text(MARGIN, y, "small", label);
+        self.canvas.y += LEADING;
+        let y = self.canvas.y - 3.0;
+        self.canvas.text(MARGIN, y, "small", label);
         for index in 0..cells {
-            self.text(self.middle(index as u64), y, "index", &number(index).to_string());
+            self.canvas.text(self.middle(index as u64), y, "index", &number(index).to_string());
         }
     }
 
@@ -326,9 +270,9 @@ impl Drawing {
     /// `step` are marked too.
     fn row(&mut self, row: &Row, written: &[u64], step: Option<&Step>) {
         let name = row.array.name();
-        self.push(format_args!("<g class=\"row {name}\">"));
-        let (y, middle) = (self.y, self.y + CELL_HEIGHT / 2.0 + 5.0);
-        self.text(
+        self.canvas.push(format_args!("<g class=\"row {name}\">"));
+        let (y, middle) = (self.canvas.y, self.canvas.y + CELL_HEIGHT / 2.0 + 5.0);
+        self.canvas.text(
             MARGIN,
             middle,
             "strong",
@@ -338,7 +282,7 @@ impl Drawing {
             let line = (index / COLUMNS as u64) as f64 * CELL_HEIGHT;
             let (y, middle) = (y + line, middle + line);
             if index > 0 && column(index) == 0 {
-                self.text(MARGIN, middle, "small", &format!("from cell {index}"));
+                self.canvas.text(MARGIN, middle, "small", &format!("from cell {index}"));
             }
             let new = if written.contains(&index) { " new" } else { "" };
             let clashes = self.banks.is_some()
@@ -346,13 +290,13 @@ impl Drawing {
                 && step.is_some_and(|step| step.clashes(index));
             let clash = if clashes { " clash" } else { "" };
             let (x, width) = (self.middle(index) - self.cell / 2.0, self.cell);
-            self.push(format_args!(
+            self.canvas.push(format_args!(
                 "<rect class=\"cell{new}{clash}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{CELL_HEIGHT}\"/>"
             ));
-            self.text(self.middle(index), middle, "value", &value.to_string());
+            self.canvas.text(self.middle(index), middle, "value", &value.to_string());
         }
-        self.push(format_args!("</g>"));
-        self.y += CELL_HEIGHT * row.values.len().div_ceil(COLUMNS).max(1) as f64;
+        self.canvas.push(format_args!("</g>"));
+        self.canvas.y += CELL_HEIGHT * row.values.len().div_ceil(COLUMNS).max(1) as f64;
         // Only shared memory has banks, so their numbers stand below its cells.
         if let Some(bytes) = self.banks.filter(|_| row.array == Array::Shared) {
             let shown = row.values.len().min(COLUMNS);
@@ -371,32 +315,42 @@ impl Drawing {
         for block in 0..blocks {
             lefts.push(lefts[block as usize] + longest(block) as f64 * TEXT_CHAR + 24.0);
         }
-        self.right = self.right.max(lefts[blocks as usize]);
-        self.y += LEADING + 8.0;
+        self.canvas.right = self.canvas.right.max(lefts[blocks as usize]);
+        self.canvas.y += LEADING + 8.0;
         for block in 0..blocks {
-            self.text(lefts[block as usize], self.y, "strong", &format!("block {block}"));
+            self.canvas.text(
+                lefts[block as usize],
+                self.canvas.y,
+                "strong",
+                &format!("block {block}"),
+            );
         }
-        let top = self.y + 8.0;
-        self.y = top;
+        let top = self.canvas.y + 8.0;
+        self.canvas.y = top;
         for event in events {
-            self.y += LEADING + 3.0;
-            self.push(format_args!("<g class=\"event\">"));
-            self.text(lefts[event.block as usize] + 8.0, self.y, "", &event.describe());
-            self.push(format_args!("</g>"));
+            self.canvas.y += LEADING + 3.0;
+            self.canvas.push(format_args!("<g class=\"event\">"));
+            self.canvas.text(
+                lefts[event.block as usize] + 8.0,
+                self.canvas.y,
+                "",
+                &event.describe(),
+            );
+            self.canvas.push(format_args!("</g>"));
         }
-        let bottom = self.y + 8.0;
+        let bottom = self.canvas.y + 8.0;
         for left in &lefts[..blocks as usize] {
-            self.push(format_args!(
+            self.canvas.push(format_args!(
                 "<path class=\"arrow\" d=\"M{left:.1} {top:.1} {left:.1} {bottom:.1}\"/>"
             ));
         }
-        self.y = bottom;
+        self.canvas.y = bottom;
     }
 
     fn step(&mut self, step: &Step, labels: &[(&str, String)]) {
-        self.push(format_args!("<g class=\"step\">"));
+        self.canvas.push(format_args!("<g class=\"step\">"));
         let layers = step.layers();
-        let (above, pitch) = (self.y, 2.0 * self.radius + 6.0);
+        let (above, pitch) = (self.canvas.y, 2.0 * self.radius + 6.0);
         let reach = step.work.iter().flat_map(|work| {
             drawn_reads(step, work).map(|read| column(read).abs_diff(column(work.writes.index)))
         });
@@ -407,7 +361,7 @@ impl Drawing {
         for (line, (class, label)) in labels.iter().enumerate() {
             let y =
                 above + height / 2.0 + (line as f64 - labels.len() as f64 / 2.0) * LEADING + 13.0;
-            self.text(MARGIN, y, class, label);
+            self.canvas.text(MARGIN, y, class, label);
         }
         // All arrows are drawn before the circles, so that none crosses a number.
         let center =
@@ -424,8 +378,8 @@ impl Drawing {
         for (y, work) in placed {
             self.circle(y, work);
         }
-        self.push(format_args!("</g>"));
-        self.y = below;
+        self.canvas.push(format_args!("</g>"));
+        self.canvas.y = below;
         let written: Vec<u64> = step.work.iter().map(|work| work.writes.index).collect();
         self.row(&step.after, &written, Some(step));
     }
@@ -433,19 +387,19 @@ impl Drawing {
     fn arrows(&mut self, step: &Step, work: &Work, above: f64, y: f64, below: f64) {
         let (x, radius) = (self.middle(work.writes.index), self.radius);
         let reads: Vec<u64> = drawn_reads(step, work).collect();
-        let id = self.id.clone();
+        let id = self.canvas.id.clone();
         for read in reads {
             let from = self.middle(read);
             // Arrows end in the upper half of the circle, where they meet no neighbouring circle.
             let side = if read == work.writes.index { 0.0 } else { 0.5 * (from - x).signum() };
             let (to, top) = (x + side * radius, y - radius * (1.0 - side * side).sqrt() - 1.0);
             let start = above + 1.0;
-            self.push(format_args!(
+            self.canvas.push(format_args!(
                 "<path class=\"arrow from\" marker-end=\"url(#{id}tip)\" d=\"M{from:.1} {start:.1} {to:.1} {top:.1}\"/>"
             ));
         }
         let (start, end) = (y + radius, below - 1.0);
-        self.push(format_args!(
+        self.canvas.push(format_args!(
             "<path class=\"arrow to\" marker-end=\"url(#{id}tip)\" d=\"M{x:.1} {start:.1} {x:.1} {end:.1}\"/>"
         ));
     }
@@ -456,7 +410,7 @@ impl Drawing {
             work.reads.iter().map(|cell| format!("{} {}", cell.array.name(), cell.index)).collect();
         let reads = if reads.is_empty() { "nothing".to_owned() } else { reads.join(", ") };
         let (array, index) = (work.writes.array.name(), work.writes.index);
-        self.push(format_args!(
+        self.canvas.push(format_args!(
             "<g class=\"work\"><title>thread {thread} reads {reads} and writes {array} {index}</title>\
              <circle class=\"lane\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"/>\
              <text class=\"thread\" x=\"{x:.1}\" y=\"{:.1}\">{thread}</text></g>",

@@ -55,10 +55,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod canvas;
 mod chart;
 mod data;
 mod grid;
 mod html;
+mod phrase;
 mod table;
 mod text;
 pub(crate) mod theme;
@@ -69,8 +71,10 @@ use std::{
     str::FromStr,
 };
 
+pub(crate) use canvas::{Canvas, LEADING, MARGIN, TEXT_CHAR};
 pub use chart::{Axis, Chart, Kind, Reference, Role, Scale, Series};
 pub(crate) use grid::Grid;
+pub(crate) use phrase::{plural, ranges};
 pub(crate) use table::grouped;
 pub use table::{Cell, Column, Shown, Table};
 pub use text::Width;

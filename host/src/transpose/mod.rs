@@ -4,7 +4,7 @@
 //! [`Variant`] lists the kernels, [`plan`] turns a matrix and a variant into a launch, and a
 //! [`Runner`](crate::experiment::Runner) runs it. [`Matrix::difference`] compares the result with
 //! the right one, bit for bit. [`Comparison`] puts all variants side by side, with their times on a
-//! GPU and their counters on the simulator.
+//! GPU and their counters on the simulator. [`explain()`] draws the requests of a warp.
 //!
 //! A transposition moves elements and computes nothing, so it depends only on their width, which is
 //! 1, 2, 4, 8 or 16 bytes.
@@ -31,6 +31,7 @@
 mod compare;
 mod counted;
 mod element;
+mod explain;
 mod file;
 mod matrix;
 mod plan;
@@ -41,6 +42,7 @@ mod variant;
 pub use compare::{CompareError, Comparison, Competitor};
 pub use counted::Counted;
 pub use element::{ElementType, UnknownType};
+pub use explain::{MOST_DRAWN, explain};
 pub use file::{FileError, MatrixFile};
 pub use matrix::{Difference, Matrix, MatrixError};
 pub use plan::{MAX_EXTENT, Plan, PlanError, Problem, check, plan};

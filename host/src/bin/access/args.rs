@@ -3,15 +3,19 @@
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold_lab::{
-    access::{Pattern, Request, Sweep},
-    cli::{DeviceArgs, EXIT_STATUS, GenerateArgs, MAX_REPS, OutputArgs, PtxArgs, number, whole},
+    access::{Drawn, Pattern, Request, Sweep},
+    cli::{
+        DeviceArgs, EXIT_STATUS, GenerateArgs, MAX_REPS, OutputArgs, PictureArgs, PtxArgs, number,
+        whole,
+    },
     experiment::Runs,
 };
 
 /// Measure how the pattern of memory accesses decides their cost. Each command repeats one
 /// experiment of Jiří Filipovič's lecture: it changes one parameter, such as the stride, and prints
 /// a table with a row for each value. Requests, sectors and bank conflicts are counted on the
-/// simulator; times are measured if there is a GPU. All results are checked on the CPU.
+/// simulator; times are measured if there is a GPU. All results are checked on the CPU. The command
+/// explain draws a request of a warp.
 #[derive(Parser)]
 #[command(
     name = "access",
@@ -57,6 +61,8 @@ enum Written {
     Unroll(PatternArgs),
     /// Run all patterns and write one document
     All(PatternArgs),
+    /// Draw which sectors or banks a warp meets with one value of a pattern's parameter
+    Explain(ExplainArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),
 }
@@ -97,9 +103,32 @@ struct PatternArgs {
     output: OutputArgs,
 }
 
+#[derive(clap::Args)]
+struct ExplainArgs {
+    /// The pattern: offset, stride, permuted, width, shared-stride, shared-offset or broadcast
+    #[arg(allow_hyphen_values = true)]
+    pattern: Pattern,
+
+    /// The value of the pattern's parameter, as in the first column of the pattern's table
+    /// [default: one that shows what the pattern teaches]
+    #[arg(allow_hyphen_values = true)]
+    value: Option<String>,
+
+    /// Seed of the values in the arrays and of the random order, a whole number below 2^32
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = seed)]
+    seed: u32,
+
+    #[command(flatten)]
+    ptx: PtxArgs,
+
+    #[command(flatten)]
+    picture: PictureArgs,
+}
+
 /// The action that the arguments ask for.
 pub(crate) enum Command {
     List,
+    Explain(Drawn, PtxArgs, PictureArgs),
     Show(Job),
     Generate(GenerateArgs),
 }
@@ -121,6 +150,10 @@ impl Args {
             None if self.list => return Ok(Command::List),
             None => bail!("the pattern is missing: it is all, or a name that --list prints"),
             Some(W::Generate(args)) => return Ok(Command::Generate(args)),
+            Some(W::Explain(ExplainArgs { pattern, value, seed, ptx, picture })) => {
+                let drawn = Drawn::parse(pattern, value.as_deref(), seed)?;
+                return Ok(Command::Explain(drawn, ptx, picture));
+            }
             Some(W::All(args)) => (None, args),
             Some(W::Offset(args)) => (Some(Pattern::Offset), args),
             Some(W::Stride(args)) => (Some(Pattern::Stride), args),

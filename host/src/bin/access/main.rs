@@ -10,12 +10,15 @@ use std::{
 use anyhow::anyhow;
 use clap::CommandFactory;
 use warpfold_lab::{
-    access::{AccessError, Lab, Pattern},
+    access::{AccessError, Drawn, Lab, Pattern, explain},
     cli::{
-        Failure, Progress, exit, failed, interruptible, note, open_device, parse, refused, written,
+        Failure, PictureArgs, Progress, PtxArgs, exit, failed, interruptible, note, open_device,
+        parse, refused, written,
     },
     device::{Device, DeviceKind, Instrument},
-    output::Document,
+    output::{self, Document, Format},
+    ptx::PtxLibrary,
+    requests::player,
 };
 
 use crate::args::{Args, Command, Job};
@@ -28,6 +31,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::List => written(write_list(&mut io::stdout().lock())),
         Command::Generate(args) => args.run(Args::command()),
+        Command::Explain(drawn, ptx, picture) => draw(&drawn, &ptx, &picture),
         Command::Show(job) => show(job),
     }
 }
@@ -39,6 +43,24 @@ fn write_list(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{:13}  slide: {}", "", pattern.slide())?;
     }
     writeln!(out, "{:13}  run all patterns and write one document", "all")
+}
+
+/// Draws the request of a pattern.
+fn draw(drawn: &Drawn, ptx: &PtxArgs, picture: &PictureArgs) -> Result<(), Failure> {
+    let explained = explain(&ptx.open()?, drawn).map_err(|error| match error {
+        AccessError::Ptx(error) => ptx.no_ptx(error),
+        error => failed(error),
+    })?;
+    picture.write(&explained)
+}
+
+/// The picture of a pattern as part of a page: a request for each of a few values. A pattern
+/// without a picture has none.
+fn on_page(library: &PtxLibrary, pattern: Pattern, seed: u32) -> Option<output::Picture> {
+    let drawn = Drawn::on_page(pattern, seed);
+    let pictures: Vec<_> = drawn.iter().filter_map(|drawn| explain(library, drawn).ok()).collect();
+    let title = format!("access {pattern}: one request of a warp");
+    (!pictures.is_empty()).then(|| player(&format!("access-{pattern}"), title, &pictures))
 }
 
 fn show(job: Job) -> Result<(), Failure> {
@@ -63,9 +85,11 @@ fn show(job: Job) -> Result<(), Failure> {
     let progress = Progress::new();
     let mut lab = Lab::new(&library, &counter, gpu, request).on_row(|what| progress.say(what));
     let in_all = patterns.len() > 1;
+    let mut shown = Vec::new();
     for pattern in patterns {
         match lab.run(pattern) {
             Ok(section) => {
+                shown.push(pattern);
                 document.tables.extend(section.tables);
                 document.charts.extend(section.charts);
             }
@@ -82,6 +106,10 @@ fn show(job: Job) -> Result<(), Failure> {
     }
     let interrupted = lab.is_interrupted();
     document.interrupted = interrupted;
+    if output.format() == Format::Html {
+        let pictures = shown.iter().filter_map(|&pattern| on_page(&library, pattern, request.seed));
+        document.pictures = pictures.collect();
+    }
     drop(lab);
     drop(progress);
     output.write(document)?;

@@ -9,10 +9,11 @@ use warpfold_lab::{
     transpose::{ElementType, Variant},
 };
 
-use crate::{compare::CompareArgs, profile::ProfileArgs};
+use crate::{compare::CompareArgs, explain::ExplainArgs, profile::ProfileArgs};
 
 /// Transpose a matrix on a GPU or on the built-in simulator; the result is checked against the CPU,
-/// and the time is printed. The commands compare all variants, or count what one variant does.
+/// and the time is printed. The commands compare all variants, count what one variant does, or draw
+/// the requests of its warps.
 #[derive(Parser)]
 #[command(
     name = "transpose",
@@ -94,6 +95,8 @@ pub(crate) enum Lesson {
     Compare(CompareArgs),
     /// Count the instructions and memory accesses of a variant on the simulator
     Profile(ProfileArgs),
+    /// Draw which sectors and banks a warp meets, from a run on the simulator
+    Explain(ExplainArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),
 }

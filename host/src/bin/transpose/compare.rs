@@ -8,10 +8,11 @@ use warpfold_lab::{
         reps,
     },
     experiment::Runs,
+    output::Format,
     transpose::{CompareError, Comparison},
 };
 
-use crate::options::MatrixArgs;
+use crate::{explain, options::MatrixArgs};
 
 /// The arguments of `transpose compare`.
 #[derive(Args)]
@@ -87,7 +88,13 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
         CompareError::Run(error) => ptx.not_run(error),
         error @ CompareError::Wrong { .. } => failed(error),
     })?;
-    args.output.write(comparison.document(args.history))?;
+    let mut document = comparison.document(args.history);
+    if args.output.format() == Format::Html {
+        let variants =
+            comparison.competitors().iter().map(|competitor| competitor.plan.problem.variant);
+        document.pictures = explain::of_variants(&library, variants, element);
+    }
+    args.output.write(document)?;
     if comparison.is_cut_short() {
         return Err(Failure::Interrupted(anyhow!("not all runs were made")));
     }

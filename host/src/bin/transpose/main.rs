@@ -3,6 +3,7 @@
 
 mod args;
 mod compare;
+mod explain;
 mod options;
 mod profile;
 
@@ -27,6 +28,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Lesson(Lesson::Compare(args)) => compare::compare(args),
         Command::Lesson(Lesson::Profile(args)) => profile::profile(&args),
+        Command::Lesson(Lesson::Explain(args)) => explain::explain(&args),
         Command::Lesson(Lesson::Generate(args)) => args.run(Args::command()),
         Command::List => written(write_list(&mut io::stdout().lock())),
         Command::Transpose(job) => transpose(&job),
