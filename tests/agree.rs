@@ -276,7 +276,7 @@ fn the_guides_table_of_an_h100_has_these_counters() {
 /// How often rung 12 polls is the simulator's own order.
 #[test]
 fn polls_are_neither_hardware_nor_judged() {
-    let sentence = "the order in which the simulator runs blocks decides how often they poll";
+    let sentence = "The order in which the simulator runs blocks decides how often they poll";
     let profile = json("reduce", "profile --variant 12 --n 2^18");
     assert_eq!(profile["counters"]["global"]["level"], "simulator");
     assert_eq!(profile["counters"]["level"], "simulator");
@@ -313,7 +313,7 @@ fn polls_are_neither_hardware_nor_judged() {
     let cost = |row: usize| rows[row]["cost_in_issue_slots"].as_f64().unwrap();
     assert!(near(rows[2]["step_by_cost"].as_f64(), Some(cost(0) / cost(2))));
     let notes = ladder["notes"]["ladder"].to_string();
-    assert!(notes.contains("Variant 12: Its blocks wait") && notes.contains(sentence));
+    assert!(notes.contains("The blocks of rung 12 wait") && notes.contains(sentence));
     for chart in ["cost", "sectors", "instructions"] {
         assert!(ladder["charts"][chart]["series"][0]["points"][1][1].is_null(), "{chart}");
     }

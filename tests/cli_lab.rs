@@ -563,9 +563,9 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
 
     let run = sandbox.reduce_line("tune --clear");
     assert_eq!((run.status, run.stdout.as_str()), (Some(0), ""), "{run}");
-    assert!(run.stderr.starts_with("note: removed "), "{run}");
+    assert!(run.stderr.starts_with("note: the file "), "{run}");
     assert!(!cache.exists());
-    assert!(sandbox.reduce_line("tune --clear").stderr.starts_with("note: there was no "));
+    assert!(sandbox.reduce_line("tune --clear").stderr.starts_with("note: there is no file "));
     assert!(!is_tuned(&sandbox.reduce_line(line)));
 }
 
@@ -695,7 +695,8 @@ mod interrupts {
         let done = rows(&document, "sweep").len();
         assert!((1..20).contains(&done), "{run}");
         assert_eq!(document["interrupted"], true, "{run}");
-        let note = format!("Interrupted: {done} of 20 sizes were measured completely.");
+        let note =
+            format!("The command was interrupted: {done} of 20 sizes were measured completely.");
         assert_eq!(document["notes"]["sweep"][0], json!(note), "{run}");
         assert_eq!(
             run.stderr,
@@ -759,7 +760,10 @@ mod interrupts {
         let document = parse(&run);
         assert!(rows(&document, "tuned").is_empty(), "{run}");
         assert_eq!(document["interrupted"], true, "{run}");
-        assert_eq!(document["notes"]["tuned"][0], "Interrupted: 0 of 1 rungs were tuned.", "{run}");
+        assert_eq!(
+            document["notes"]["tuned"][0], "The command was interrupted: 0 of 1 rungs were tuned.",
+            "{run}"
+        );
         assert!(!sandbox.path("cache/warpfold").join(FILE_NAME).exists());
     }
 }
@@ -799,7 +803,7 @@ fn no_line_is_wider_than_the_terminal() {
     let mut command = sandbox.command_of("reduce");
     command.args("ladder --n 1000 --device sim --columns all".split(' ')).env("COLUMNS", "60");
     let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(text.contains("cumulative") && !text.contains("Not shown"), "{text}");
+    assert!(text.contains("cumulative") && !text.contains("not shown"), "{text}");
 }
 
 #[test]

@@ -608,7 +608,7 @@ fn each_step_is_a_picture_of_its_own() {
     assert_eq!(
         told,
         "Cells 16-63 of shared memory hold the identity 0 throughout, and are not shown. Beyond: at work on cells beyond \
-         those shown, where the identity 0 is. result 41, as on the CPU."
+         those shown, where the identity 0 is. The result is 41, as on the CPU."
     );
     assert!(
         steps[2].caption.starts_with("step 1, stride 32: threads 0-31 work on cells beyond"),
@@ -784,7 +784,7 @@ fn a_wrong_result_and_an_unwritable_file_are_failures() {
         (Some(1), "error: wrong result: reduce3_sum_i32 gave 10, and the reference is 41\n"),
         "{run}"
     );
-    assert!(run.stdout.ends_with("result 10, which is wrong: the CPU gets 41\n"), "{run}");
+    assert!(run.stdout.ends_with("The result is 10, which is wrong: the CPU gets 41.\n"), "{run}");
 
     let run = sandbox.reduce(["explain", "--variant", "3", "--svg", "no/such/folder.svg"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");

@@ -49,7 +49,7 @@ pub use lines::{Line, lines};
 pub use measures::ideal_sectors;
 pub(crate) use measures::{instructions_per_32_elements, sectors};
 pub use next::Burden;
-pub use polls::POLLS;
+pub use polls::on_polls;
 pub(crate) use profiled::describe_gpu;
 pub use profiled::{Launch, Profiled, Target};
 pub use registers::{Registers, registers};

@@ -1,9 +1,9 @@
 //! Experiments that show what the lecture's slides on memory access and on instructions teach. Each
 //! becomes a table of live figures over the parameter that its slides vary.
 //!
-//! [`explain()`] draws one request of a warp. A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are
-//! counted on the simulator; times are measured on a GPU, if there is one, and are left out where
-//! there is none. Each result is checked on the CPU.
+//! [`explain()`] draws one request of a warp, and a [`Lab`] runs the kernels of a [`Pattern`]. The
+//! simulator counts requests, sectors, wavefronts and conflicts. Times are measured on a GPU, if
+//! there is one, and are left out if there is none. Each result is checked on the CPU.
 //!
 //! ```
 //! use warpfold_lab::access::{Lab, Pattern, Request, Sweep};

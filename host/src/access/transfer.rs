@@ -68,7 +68,7 @@ fn copies(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(format!(
-        "Medians of {runs} copies, by the host's clock. Pinned memory is page-locked."
+        "The times are medians of {runs} copies, by the host's clock. Pinned memory is page-locked."
     ));
     let series = WAYS
         .iter()

@@ -71,7 +71,7 @@ impl Picture {
             .filter(|step| !step.work.is_empty())
             .map(|step| format!("{}: {}.", step.title(self.launches_shown), step.after))
             .collect();
-        let described = format!("{} {}.", told.join(" "), self.verdict());
+        let described = format!("{} {}", told.join(" "), self.verdict());
         drawing.canvas.frame(&self.headline(), &described, true, drawing.canvas.y + MARGIN)
     }
 
@@ -101,7 +101,7 @@ impl Picture {
             return output::Picture {
                 id: id.to_owned(),
                 title: self.headline(),
-                text_alternative: format!("{} {}.", self.blocks_note(), self.verdict()),
+                text_alternative: format!("{} {}", self.blocks_note(), self.verdict()),
                 steps: vec![output::Step {
                     caption: "the blocks in the order of time".into(),
                     svg,
@@ -143,7 +143,7 @@ impl Picture {
             self.beyond_note(),
             self.unread_note().map(str::to_owned),
             self.others_note(),
-            Some(format!("{}.", self.verdict())),
+            Some(self.verdict()),
         ];
         output::Picture {
             id: id.to_owned(),
@@ -160,7 +160,7 @@ impl Picture {
             .iter()
             .map(|event| format!("Block {} {}.", event.block, event.describe()))
             .collect();
-        let described = format!("{} {}.", told.join(" "), self.verdict());
+        let described = format!("{} {}", told.join(" "), self.verdict());
         drawing.canvas.frame(&self.headline(), &described, styled, height)
     }
 

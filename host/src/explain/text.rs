@@ -114,17 +114,17 @@ impl Picture {
                 [_] => format!("block 1, which leaves {}, and ", left[0]),
                 _ => format!("blocks {}, which leave {}, and ", ranges(&blocks), left.join(" ")),
             };
-            format!("Not shown: {blocks}{} more.", plural(hidden as u64, "launch"))
+            format!("The picture does not show {blocks}{} more.", plural(hidden as u64, "launch"))
         })
     }
 
     /// The result in one line, compared with the CPU's.
     pub(super) fn verdict(&self) -> String {
         match &self.result {
-            Err(fault) => format!("stopped: {fault}"),
-            Ok(result) if self.agrees => format!("result {result}, as on the CPU"),
+            Err(fault) => format!("The launch stopped: {fault}."),
+            Ok(result) if self.agrees => format!("The result is {result}, as on the CPU."),
             Ok(result) => {
-                format!("result {result}, which is wrong: the CPU gets {}", self.reference)
+                format!("The result is {result}, which is wrong: the CPU gets {}.", self.reference)
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     device::{DeviceInfo, DeviceKind},
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table, grouped},
-    profile::{CURRENCY, POLLS, describe_gpu},
+    profile::{CURRENCY, describe_gpu, on_polls},
     variant::Variant,
 };
 
@@ -172,7 +172,7 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
         }
         let counted = rung.measured().is_some_and(|measured| measured.counted.is_some());
         if counted && variant.polls() {
-            notes.push(format!("Variant {variant}: {POLLS}"));
+            notes.push(on_polls(variant));
         }
         if let Some(refusal) = rung.measured().and_then(|measured| measured.not_counted.as_ref()) {
             notes.push(format!("Variant {variant} was not counted: {refusal}."));
@@ -198,7 +198,7 @@ impl Climb {
             let (whole, asked) = (self.whole(), self.asked);
             table.notes.insert(
                 0,
-                format!("Interrupted: {whole} of {asked} rungs were measured completely."),
+                format!("The command was interrupted: {whole} of {asked} rungs were measured completely."),
             );
         }
         Document {

@@ -55,10 +55,11 @@ impl History {
 
 /// The sources of the columns.
 pub(super) const NOTES: [&str; 3] = [
-    "Liu: Hui Liu, GPU Computing, Performance for 4M element reduction: 2^22 ints, on a GPU that the lecture does not name.",
-    "GTX 280: J. Filipovič, Optimalizace pro GPU hardware, on a GeForce GTX 280. The lecture gives its elements in \
+    "The columns Liu are from Hui Liu, GPU Computing, Performance for 4M element reduction: 2^22 ints, on a GPU that the lecture \
+     does not name.",
+    "The columns GTX 280 are from J. Filipovič, Optimalizace pro GPU hardware, on a GeForce GTX 280. The lecture gives its elements in \
      MElem/s, but its GB/s and the 4 bytes of an element show that the unit is 10^9 elements per second.",
-    "Udacity: Reduction Using Global and Shared Memory, 2^20 floats in global memory.",
+    "The column Udacity is from Reduction Using Global and Shared Memory: 2^20 floats in global memory.",
 ];
 
 #[cfg(test)]

@@ -43,7 +43,9 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     let interrupted = climbs.len() < asked || last.is_cut_short();
     if interrupted {
         let done = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
-        table.notes.push(format!("Interrupted: {done} of {asked} sizes were measured completely."));
+        table.notes.push(format!(
+            "The command was interrupted: {done} of {asked} sizes were measured completely."
+        ));
     }
     table.notes.extend(figures_notes(figures));
     for note in climbs.iter().flat_map(rung_notes) {

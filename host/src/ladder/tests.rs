@@ -93,13 +93,13 @@ fn a_gpus_ladder_reads_as_the_lectures() {
     | 5       | warp-unrolled     | 20.00 |     200.0 |     6.7 | 2.00 |       2.00 | ok      |
     | 7       | multiple-elements |  8.00 |     500.0 |    16.7 | 2.50 |       5.00 | WRONG   |
 
-    Interrupted: 4 of 5 rungs were measured completely.
+    The command was interrupted: 4 of 5 rungs were measured completely.
     The time is that of all launches, without copies. The bandwidth is the size of the input divided by
     this time.
     Variant 4 is refused: n = 0: max needs at least one element.
     Variant 7 has its tuned shape: grid 1056, block 256.
     Variant 7 is WRONG: it gave 6, and the reference is 7.
-    Not shown: grid, block (shown with --columns all).
+    The columns grid, block are not shown. The option --columns all shows them.
     ");
     assert_eq!(climb.wrong().unwrap().plan.problem.variant, Variant::MultipleElements);
 }
@@ -127,7 +127,10 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
     let document = sweep_document(&sweep, 3).unwrap();
     let ids: Vec<_> = document.charts.iter().map(|chart| &*chart.id).collect();
     assert_eq!(ids, ["bandwidth", "time"]);
-    assert_eq!(document.tables[0].notes[0], "Interrupted: 2 of 3 sizes were measured completely.");
+    assert_eq!(
+        document.tables[0].notes[0],
+        "The command was interrupted: 2 of 3 sizes were measured completely."
+    );
     assert_eq!(document.charts[0].references.len(), 2);
     assert!(sweep_document(&[], 3).is_none());
 }

@@ -235,8 +235,14 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 pub(super) fn not_shown(table: &Table, shown: &[usize]) -> Option<String> {
     let others = (0..table.columns.len()).filter(|column| !shown.contains(column));
     let keys: Vec<&str> = others.map(|column| table.columns[column].key.as_str()).collect();
-    let more = format!("Not shown: {} (shown with --columns all).", keys.join(", "));
-    (!keys.is_empty()).then_some(more)
+    match keys[..] {
+        [] => None,
+        [key] => Some(format!("The column {key} is not shown. The option --columns all shows it.")),
+        _ => {
+            let keys = keys.join(", ");
+            Some(format!("The columns {keys} are not shown. The option --columns all shows them."))
+        }
+    }
 }
 
 /// A whole number with its digits in groups of three.

@@ -272,7 +272,10 @@ fn columns_are_shown_if_there_is_room_or_on_request() {
     assert_eq!(heads(&document, Width::File), "| rung | time (us) | step |");
     assert_eq!(heads(&document, Width::Terminal(20)), "| rung | time (us) |");
     let text = written(&document, Format::Table);
-    assert!(text.ends_with("\nNot shown: launches (shown with --columns all).\n"), "{text}");
+    assert!(
+        text.ends_with("\nThe column launches is not shown. The option --columns all shows it.\n"),
+        "{text}"
+    );
     assert!(!written(&document, Format::Markdown).contains("12\u{202f}345"));
     assert!(!written(&document, Format::Html).contains("12\u{202f}345"));
     // Programs get all columns.
@@ -285,7 +288,7 @@ fn columns_are_shown_if_there_is_room_or_on_request() {
     let mut few = document.clone();
     few.choose_columns(&["speedup".into(), "rung".into()]).unwrap();
     assert!(written(&few, Format::Table).contains("\n| step | rung |\n"));
-    assert!(!written(&few, Format::Table).contains("Not shown"));
+    assert!(!written(&few, Format::Table).contains("not shown"));
     let error = document.choose_columns(&["time".into()]).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -72,9 +72,7 @@ impl<'a> Comparison<'a> {
         }
         writeln!(out, "\n{}\n", grid.within(width.columns()))?;
         for profiled in self.0 {
-            let (variant, verdict) = (profiled.plan.problem.variant, profiled.verdict());
-            let next = profiled.next_sentence();
-            width.write(&format!("Variant {variant}: {verdict} {next}"), out)?;
+            width.write(&format!("{} {}", profiled.verdict(), profiled.next_sentence()), out)?;
         }
         width.write(&format!("({CURRENCY})"), out)
     }

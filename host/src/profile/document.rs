@@ -141,12 +141,7 @@ impl Comparison<'_> {
             table.push(row);
         }
         for profiled in profiles {
-            let variant = profiled.plan.problem.variant;
-            table.notes.push(format!(
-                "Variant {variant}: {} {}",
-                profiled.verdict(),
-                profiled.next_sentence()
-            ));
+            table.notes.push(format!("{} {}", profiled.verdict(), profiled.next_sentence()));
         }
         table.notes.push(CURRENCY.to_owned());
         Document {

@@ -138,12 +138,12 @@ impl Burden {
             ),
             Self::BankConflicts => {
                 format!(
-                    "the bank conflicts: {amount} wavefronts of shared memory, which lanes on neighbouring words would not need"
+                    "the bank conflicts: {amount} wavefronts of shared memory would not be needed if lanes accessed neighbouring words"
                 )
             }
             Self::IdleThreads => format!(
-                "idle threads: half of them load one element and add nothing, and at least {amount} times a warp came to a barrier \
-                 without a store since its last one"
+                "idle threads: half of the threads load one element and add nothing, and at least {amount} times a warp came to a \
+                 barrier although it had stored nothing since its previous barrier"
             ),
             Self::LoopAndBarriers => format!(
                 "instructions of the loop and its barriers: {} compare, branch or wait{}",
@@ -167,8 +167,8 @@ impl Burden {
                 )
             }
             Self::SharedTree => format!(
-                "the tree in shared memory: {amount} requests and {} arrivals of warps at barriers, for values that are in registers \
-                 already",
+                "the tree in shared memory: it takes {amount} requests and {} arrivals of warps at barriers, although the values are \
+                 in registers already",
                 grouped(counters.barriers)
             ),
             Self::NarrowLoads => {
@@ -191,13 +191,15 @@ impl Burden {
                 "the shuffles: {amount} of them move values between lanes, and each is followed by an addition of its own"
             ),
             Self::GridBarrier => format!(
-                "the barrier for the whole grid: at it every block waits for every other, with {amount} atomic operations and fences"
+                "the barrier for the whole grid: there every block waits for every other block, which takes {amount} atomic operations and \
+                 fences"
             ),
             Self::LoadsOfThreads => format!(
-                "the loads of threads: {amount} requests to global memory, for each of which threads compute addresses and hold registers"
+                "the loads of threads: the threads make {amount} requests to global memory, and for each of them they compute addresses and \
+                 hold registers"
             ),
             Self::BlockBarriers => format!(
-                "the block's own tree: {amount} arrivals of warps at barriers and {} requests to shared memory",
+                "the block's own tree: it takes {amount} arrivals of warps at barriers and {} requests to shared memory",
                 grouped(counters.shared.load.requests + counters.shared.store.requests)
             ),
         }
@@ -219,11 +221,11 @@ impl Profiled {
                 format!("Rung {next} takes away {}.", burden.describe(self))
             }
             (Some(_), Some(next)) => format!(
-                "What rung {next} takes away does not occur with n = {}: it takes more elements.",
+                "What rung {next} takes away does not occur with n = {}, but with more elements.",
                 grouped(self.plan.problem.n)
             ),
             _ => format!(
-                "No rung follows: what is left are {} atomic operations on one cell of global memory.",
+                "No rung follows: the {} atomic operations on one cell of global memory are left.",
                 grouped(
                     self.counters.global.reduction.requests + self.counters.global.atomic.requests
                 )

@@ -5,7 +5,7 @@ use simt::{
     occupancy::{Gpu, Occupancy, occupancy},
 };
 
-use super::{polls::POLLS, registers::Registers, waste::Wastes};
+use super::{polls::on_polls, registers::Registers, waste::Wastes};
 use crate::{
     device::{LaunchShape, Observation, Seen},
     launch::Plan,
@@ -96,7 +96,7 @@ impl Profiled {
 
     /// A sentence on the waste, or on why there is no verdict.
     pub fn verdict(&self) -> String {
-        if self.polls() { POLLS.to_owned() } else { self.wastes().sentence() }
+        if self.polls() { on_polls(self.plan.problem.variant) } else { self.wastes().sentence() }
     }
 
     /// The waste of the reduction.

@@ -8,7 +8,7 @@ use super::{
     cost::{REMAINDER, SECTOR, WAVEFRONT, cost, wavefronts},
     measures::{ideal_sectors, instructions_per_32_elements, is_predicated, opcode, sectors},
 };
-use crate::{launch::Plan, output::grouped};
+use crate::{launch::Plan, output::grouped, variant::Variant};
 
 /// A waste is worth a name if it is at least this share of the cost.
 const NOTABLE: f64 = 0.05;
@@ -85,6 +85,7 @@ pub struct Wastes {
     pub wastes: Vec<Waste>,
     /// The integer remainders and divisions whose divisor is not a constant, in warp instructions.
     pub divisions: u64,
+    variant: Variant,
     counters: Counters,
     turns: Turns,
     ideal_sectors: u64,
@@ -170,6 +171,7 @@ impl Wastes {
             cost,
             wastes,
             divisions,
+            variant: plan.problem.variant,
             counters: *counters,
             turns,
             ideal_sectors,
@@ -179,14 +181,14 @@ impl Wastes {
 
     /// A sentence on the greatest waste, with its figures.
     pub fn sentence(&self) -> String {
-        let Self { counters, turns, .. } = self;
+        let Self { variant, counters, turns, .. } = self;
         let Waste { kind, slots, share } = self.wastes[0];
         let percent = 100.0 * share;
         let figures = match kind {
             _ if share < NOTABLE => {
                 return format!(
-                    "It wastes little: no kind of waste reaches {:.0} % of the cost, and the greatest, {kind}, is {percent:.1} %; it runs \
-                     {:.1} warp instructions for each 32 elements.",
+                    "Rung {variant} wastes little: no kind of waste reaches {:.0} % of the cost, and the greatest, {kind}, is \
+                     {percent:.1} %. The rung runs {:.1} warp instructions for each 32 elements.",
                     100.0 * NOTABLE,
                     self.instructions_per_32_elements,
                 );
@@ -207,7 +209,7 @@ impl Wastes {
                 grouped(wavefronts(counters))
             ),
             WasteKind::IdleThreads => format!(
-                "warps came to a barrier {} times, and at least {} times the warp had stored nothing since its last barrier",
+                "warps came to a barrier {} times, and at least {} times the warp had stored nothing since its previous barrier",
                 grouped(turns.all),
                 grouped(turns.idle)
             ),
@@ -224,7 +226,9 @@ impl Wastes {
             .map_or_else(String::new, |next| {
                 format!(", and the next waste is {} ({:.0} %)", next.kind, 100.0 * next.share)
             });
-        format!("It wastes most on {kind}: {figures}; this is {percent:.0} % of the cost{next}.")
+        format!(
+            "Rung {variant} wastes most on {kind}: {figures}. This is {percent:.0} % of the cost{next}."
+        )
     }
 
     /// How often, at least, a warp came to a barrier and had stored nothing since its last one.

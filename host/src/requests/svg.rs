@@ -182,27 +182,29 @@ fn words(canvas: &mut Canvas, request: &Request, row: &Row, left: f64, wide: f64
         Place::Shared => ("row", "bank"),
     };
     canvas.text(MARGIN, middle, "small", &format!("{unit} {}", row.number));
+    // One path draws the frames of all words, because most words of a wide stride stay empty.
+    let between =
+        (0..=WORDS).map(|word| format!("M{:.1} {y:.1}v{CELL_HEIGHT}", left + word as f64 * wide));
+    let across =
+        [y, y + CELL_HEIGHT].map(|y| format!("M{left:.1} {y:.1}h{:.1}", WORDS as f64 * wide));
+    let frames: String = between.chain(across).collect();
+    canvas.push(format_args!("<path class=\"rest\" d=\"{frames}\"/>"));
     for (word, lanes) in row.words.iter().enumerate() {
-        let class = match (lanes.is_empty(), request.place) {
-            (false, _) if request.clashes(word) => "cell new clash",
-            (false, _) => "cell new",
-            (true, Place::Global) if row.has_sector(word / SECTOR_WORDS) => "cell",
-            (true, _) => "cell rest",
-        };
-        let (x, name) = (left + word as f64 * wide, named(lanes));
-        let title = match lanes.len() {
-            0 => String::new(),
-            1 => format!("lane {name} asks for {at} {word} of {unit} {}", row.number),
-            _ => format!("lanes {name} ask for {at} {word} of {unit} {}", row.number),
-        };
-        let title =
-            if title.is_empty() { title } else { format!("<title>{}</title>", escape(&title)) };
-        canvas.push(format_args!(
-            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{CELL_HEIGHT}\">{title}</rect>"
-        ));
-        if !name.is_empty() {
-            canvas.text(x + wide / 2.0, middle, "thread", &name);
+        let moves = request.place == Place::Global && row.has_sector(word / SECTOR_WORDS);
+        let x = left + word as f64 * wide;
+        if lanes.is_empty() {
+            if moves {
+                cell_at(canvas, "cell", (x, y, wide), "");
+            }
+            continue;
         }
+        let name = named(lanes);
+        let who = if lanes.len() == 1 { "lane" } else { "lanes" };
+        let asks = if lanes.len() == 1 { "asks" } else { "ask" };
+        let title = format!("{who} {name} {asks} for {at} {word} of {unit} {}", row.number);
+        let class = if request.clashes(word) { "cell new clash" } else { "cell new" };
+        cell_at(canvas, class, (x, y, wide), &format!("<title>{}</title>", escape(&title)));
+        canvas.text(x + wide / 2.0, middle, "thread", &name);
     }
     if request.place == Place::Global {
         for sector in (0..WORDS / SECTOR_WORDS).filter(|&sector| row.has_sector(sector)) {
@@ -215,4 +217,11 @@ fn words(canvas: &mut Canvas, request: &Request, row: &Row, left: f64, wide: f64
     }
     canvas.push(format_args!("</g>"));
     canvas.y += CELL_HEIGHT + if request.place == Place::Global { 3.0 } else { 0.0 };
+}
+
+/// Draws the frame of a word. `inner` is what the element contains.
+fn cell_at(canvas: &mut Canvas, class: &str, (x, y, wide): (f64, f64, f64), inner: &str) {
+    canvas.push(format_args!(
+        "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{CELL_HEIGHT}\">{inner}</rect>"
+    ));
 }

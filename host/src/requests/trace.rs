@@ -1,6 +1,6 @@
 //! The trace of one kernel of the library.
 
-use simt::{Arg, LaunchConfig, Memory, Module, Trace, TraceOptions};
+use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, Trace, TraceOptions};
 
 use crate::{
     device::DeviceError,
@@ -19,14 +19,18 @@ pub(crate) fn traced<E: From<PtxError> + From<DeviceError>>(
     memory: &Memory,
 ) -> Result<Trace, E> {
     let ptx = library.find(kernel, COMPUTE_CAPABILITY)?;
-    let module = Module::from_ptx(&ptx.file, &ptx.text).map_err(|error| {
-        DeviceError::NotSimulated { module: ptx.file.clone(), reason: error.to_string() }
-    })?;
+    let not_simulated =
+        |reason: String| DeviceError::NotSimulated { module: ptx.file.clone(), reason };
+    let module =
+        Module::from_ptx(&ptx.file, &ptx.text).map_err(|error| not_simulated(error.to_string()))?;
     let kernel = module.kernel(kernel).ok_or_else(|| DeviceError::NoKernel {
         module: ptx.file.clone(),
         kernel: kernel.to_owned(),
     })?;
-    let failed = |error: simt::LaunchError| DeviceError::Fault(error.into());
+    let failed = |error: LaunchError| match error {
+        LaunchError::Unsupported { .. } => not_simulated(error.to_string()),
+        error => DeviceError::Fault(error.into()),
+    };
     let trace =
         simt::trace(kernel, config, args, memory, &TraceOptions::default()).map_err(failed)?;
     match trace.fault {

@@ -236,7 +236,7 @@ impl Comparison {
         notes.push(self.counters_note());
         if history {
             notes.push(
-                "GTX 280: the lecture's own figures, for 4000 x 4000 floats (J. Filipovič, Optimalizace pro GPU hardware)."
+                "The columns GTX 280 have the lecture's own figures, for 4000 x 4000 floats (J. Filipovič, Optimalizace pro GPU hardware)."
                     .to_owned(),
             );
         }

@@ -27,7 +27,7 @@ const MEMORY_BYTES: u64 = 1 << 28;
 /// let picture = explain(&library, &problem, None)?;
 /// let costs: Vec<u64> = picture.requests.iter().map(|request| request.cost).collect();
 /// assert_eq!(costs, [4, 32]);
-/// # Ok::<(), warpfold_lab::transpose::CompareError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -57,7 +57,12 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     if args.clear {
         let path = cache.path();
         let there = cache.clear().map_err(failed)?;
-        note(format_args!("{} {}", if there { "removed" } else { "there was no" }, path.display()));
+        let path = path.display();
+        if there {
+            note(format_args!("the file {path} is removed"));
+        } else {
+            note(format_args!("there is no file {path}, so nothing is removed"));
+        }
         return Ok(());
     }
     let TuneArgs { n, measure, even_simulated, output, .. } = args;
@@ -156,7 +161,8 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let (done, asked) = (entries.len(), rungs.len());
     let interrupted = device.is_interrupted() && found.iter().any(|(_, search)| search.interrupted);
     if interrupted {
-        notes.insert(0, format!("Interrupted: {done} of {asked} rungs were tuned."));
+        notes
+            .insert(0, format!("The command was interrupted: {done} of {asked} rungs were tuned."));
     }
     output.write(Document { interrupted, ..document(&device, &measure, n, &found, notes) })?;
     if interrupted {
