@@ -33,7 +33,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Writes the comparison for people, no wider than `width`: a column for each profile, with its
-    /// ratio to the first one, and a sentence on what each profile wastes.
+    /// ratio to the first one, and sentences on what each profile wastes.
     ///
     /// # Errors
     ///

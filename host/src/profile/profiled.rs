@@ -94,7 +94,7 @@ impl Profiled {
         self.plan.problem.variant.polls()
     }
 
-    /// A sentence on the waste, or on why there is no verdict.
+    /// Sentences on the waste, or on why there is no verdict.
     pub fn verdict(&self) -> String {
         if self.polls() { on_polls(self.plan.problem.variant) } else { self.wastes().sentence() }
     }

@@ -17,7 +17,7 @@ const NAMES: usize = 9;
 
 impl Profiled {
     /// Writes the profile for people, no wider than `width`: the figures, the source with the
-    /// counters of each line, and a sentence on the waste. If `library` has no source for the PTX,
+    /// counters of each line, and sentences on the waste. If `library` has no source for the PTX,
     /// the PTX stands in place of the source.
     ///
     /// # Errors

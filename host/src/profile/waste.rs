@@ -179,7 +179,7 @@ impl Wastes {
         }
     }
 
-    /// A sentence on the greatest waste, with its figures.
+    /// Two sentences on the greatest waste, with its figures.
     pub fn sentence(&self) -> String {
         let Self { variant, counters, turns, .. } = self;
         let Waste { kind, slots, share } = self.wastes[0];
