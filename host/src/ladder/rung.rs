@@ -102,6 +102,7 @@ impl Refusal {
             RunError::Ptx(error) => Ok(Self::Ptx(error)),
             RunError::Device(
                 error @ (DeviceError::NotSimulated { .. }
+                | DeviceError::KernelNotSimulated { .. }
                 | DeviceError::ModuleRefused { .. }
                 | DeviceError::NoKernel { .. }
                 | DeviceError::DriverLacks { .. }
