@@ -143,7 +143,7 @@ pub(crate) enum Command {
     /// List the rungs.
     List,
     /// Reduce something.
-    Reduce(Job),
+    Reduce(Box<Job>),
 }
 
 /// A reduction that was asked for.
@@ -198,7 +198,7 @@ impl Args {
         };
         self.check.refuse_gpu(self.run.device())?;
         let ShapeArgs { block, grid } = self.shape;
-        Ok(Command::Reduce(Job {
+        Ok(Command::Reduce(Box::new(Job {
             variant,
             op: self.op.op,
             element: self.element,
@@ -208,7 +208,7 @@ impl Args {
             no_tuned: self.no_tuned,
             ptx: self.ptx,
             check: self.check,
-        }))
+        })))
     }
 }
 

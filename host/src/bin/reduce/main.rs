@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     exit(parse().and_then(Args::resolve).and_then(|command| match command {
         Command::Subcommand(subcommand) => run(*subcommand),
         Command::List => written(write_list(&mut io::stdout().lock())),
-        Command::Reduce(job) => reduce(&job),
+        Command::Reduce(job) => reduce(*job),
     }))
 }
 
@@ -68,7 +68,7 @@ enum Pending {
     File(InputFile),
 }
 
-fn reduce(job: &Job) -> Result<(), Failure> {
+fn reduce(job: Job) -> Result<(), Failure> {
     let (element, n, pending, input) = match &job.source {
         &Source::Fill { n, fill, seed } => (
             job.element.unwrap_or(ElementType::I32),
@@ -92,7 +92,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     check(&problem, &job.request).map_err(refused)?;
 
     let library = job.ptx.open()?;
-    let device = job.check.open(job.run.device())?;
+    let (device, watch) = job.check.open(job.run.device())?;
     // If the device cannot run the plan, that is said here, before any work.
     let mut runner = Runner::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
@@ -115,7 +115,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let runs = job.run.runs(device.info());
     let reduced = runner
         .reduce(&plan, &values, runs, |run| progress.say(describe_run(run, runs, device.info())));
-    let finished = Finished::new(&plan.kernel, &device, job.check);
+    let finished = Finished::new(&plan.kernel, &device, watch);
     let outcome = match reduced {
         Ok(outcome) => outcome,
         Err(error) => {
