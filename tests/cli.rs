@@ -226,7 +226,7 @@ fn a_grid_that_cannot_wait_for_itself_is_refused() {
     assert_eq!(run.status, Some(2), "{run}");
     assert_eq!(
         run.stderr,
-        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device can hold only 128 blocks of 256 threads at once\n"
+        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device can hold only 1056 blocks of 256 threads at once\n"
     );
 }
 

@@ -72,6 +72,9 @@ impl<'a> Comparison<'a> {
         }
         writeln!(out, "\n{}\n", grid.within(width.columns()))?;
         for profiled in self.0 {
+            if let Some(note) = profiled.tuned_note() {
+                width.write(&note, out)?;
+            }
             let (variant, verdict) = (profiled.plan.problem.variant, profiled.verdict());
             let next = profiled.next_sentence();
             width.write(&format!("Variant {variant}: {verdict} {next}"), out)?;

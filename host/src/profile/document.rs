@@ -73,7 +73,8 @@ impl Profiled {
                 figure.ideal.map_or(Cell::Missing, |ideal| cell(figure, ideal)),
             ]);
         }
-        table.notes = vec![self.verdict(), self.next_sentence(), CURRENCY.to_owned()];
+        table.notes.extend(self.tuned_note());
+        table.notes.extend([self.verdict(), self.next_sentence(), CURRENCY.to_owned()]);
 
         let columns = vec![
             Column::new("file", "file"),
@@ -142,6 +143,7 @@ impl Comparison<'_> {
         }
         for profiled in profiles {
             let variant = profiled.plan.problem.variant;
+            table.notes.extend(profiled.tuned_note());
             table.notes.push(format!(
                 "Variant {variant}: {} {}",
                 profiled.verdict(),

@@ -16,7 +16,7 @@ use warpfold_lab::{
 use crate::{
     explain::ExplainArgs,
     ladder::{LadderArgs, QuizArgs},
-    options::{FillArgs, NoTunedArgs, OpArgs, ShapeArgs},
+    options::{BlockArgs, FillArgs, GpuArgs, NoTunedArgs, OpArgs, ShapeArgs},
     profile::{CompareArgs, ProfileArgs},
     sweep::SweepArgs,
     tune::TuneArgs,
@@ -80,6 +80,9 @@ pub(crate) struct Args {
     /// little-endian elements of the type that --type names; - is the standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     input: Option<PathBuf>,
+
+    #[command(flatten)]
+    gpu: GpuArgs,
 
     #[command(flatten)]
     ptx: PtxArgs,
@@ -155,6 +158,7 @@ pub(crate) struct Job {
     pub(crate) source: Source,
     pub(crate) request: Request,
     pub(crate) run: RunArgs,
+    pub(crate) gpu: GpuArgs,
     pub(crate) no_tuned: NoTunedArgs,
     pub(crate) ptx: PtxArgs,
     pub(crate) check: CheckArgs,
@@ -197,7 +201,7 @@ impl Args {
             }
         };
         self.check.refuse_gpu(self.run.device())?;
-        let ShapeArgs { block, grid } = self.shape;
+        let ShapeArgs { block: BlockArgs { block }, grid } = self.shape;
         Ok(Command::Reduce(Box::new(Job {
             variant,
             op: self.op.op,
@@ -205,6 +209,7 @@ impl Args {
             source,
             request: Request { block, grid, finish: self.finish },
             run: self.run,
+            gpu: self.gpu,
             no_tuned: self.no_tuned,
             ptx: self.ptx,
             check: self.check,

@@ -10,6 +10,7 @@ mod pictures;
 mod profile;
 mod sweep;
 mod tune;
+mod tuned;
 
 use std::{
     env,
@@ -32,8 +33,8 @@ use warpfold_lab::{
 
 use crate::{
     args::{Args, Command, Job, Source, Subcommands, USAGE},
-    measure::Tuned,
     options::no_plan,
+    tuned::Tuned,
 };
 
 fn main() -> ExitCode {
@@ -93,8 +94,9 @@ fn reduce(job: Job) -> Result<(), Failure> {
 
     let library = job.ptx.open()?;
     let (device, watch) = job.check.open(job.run.device())?;
+    let gpu = job.gpu.on(device.info())?;
     // If the device cannot run the plan, that is said here, before any work.
-    let mut runner = Runner::new(&device, &library);
+    let mut runner = Runner::new(&device, &library).planning_for(gpu);
     let tuned = Tuned::load(job.no_tuned);
     let tuned = tuned.find(device.info(), &problem, &job.request, |request| {
         runner.limits(&problem, request).ok()
@@ -129,6 +131,7 @@ fn reduce(job: Job) -> Result<(), Failure> {
     drop(progress);
 
     let mut report = Report::new(device.info(), &plan, input, &outcome, reference);
+    report.planned_for = gpu;
     report.tuned = tuned.map(|(entry, _)| entry);
     report.wrapped = wrapped;
     if wrapped {
