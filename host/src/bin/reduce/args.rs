@@ -31,7 +31,7 @@ use crate::{
     name = "reduce",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 if the result is right; 1 if the run failed, the result is wrong or --check found something; 2 if the \
+    after_help = "Exit status: 0 if the result is right; 1 if the run failed, the result is wrong or --check found something as severe as --fail-on names; 2 if the \
                   arguments or the input cannot be used; 130 if Ctrl-C ended the run (the measurements until then are written).\n\
                   The time is that of all launches. It does not include copies, nor the work of the host that combines partial \
                   results. On the simulator it is the wall-clock time of the simulation and says nothing about a GPU."
