@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value as Json;
 use support::Sandbox;
-use warpfold_lab::variant::Variant;
+use warpfold_lab::{tune::FILE_NAME, variant::Variant};
 
 fn run(tool: &str, line: &str) -> String {
     let run = Sandbox::new().tool(tool, line.split_whitespace());
@@ -151,8 +151,16 @@ fn one_gpu_is_assumed_by_default_and_named_everywhere() {
     assert_eq!(ladder["tables"]["ladder"][0]["grid"], 132 * 8);
     let compare = json("reduce", "compare 7 12 --n 2^20");
     assert_eq!((&compare["gpu"], &compare["profiles"][0]["gpu"]), (&"h100".into(), &"h100".into()));
-    for line in ["ladder --n 100 --device sim", "compare 7 --n 100", "profile --variant 7 --n 100"]
-    {
+    let reduced = json("reduce", "--variant 7 --n 2^20 --device sim");
+    assert_eq!((&reduced["gpu"], &reduced["grid"]), (&"h100".into(), &(132 * 8).into()));
+    for line in [
+        "--variant 7 --n 100 --device sim",
+        "ladder --n 100 --device sim",
+        "sweep --sizes 100 --device sim",
+        "tune --n 100 --variants 7 --device sim --even-simulated",
+        "compare 7 --n 100",
+        "profile --variant 7 --n 100",
+    ] {
         let run = Sandbox::new().reduce_line(line);
         assert!(run.stdout.contains(named), "{run}");
     }
@@ -168,8 +176,111 @@ fn one_gpu_is_assumed_by_default_and_named_everywhere() {
             .collect()
     };
     assert_eq!(grids("t4"), [40 * 8, 40 * 4]);
+    for (variant, grid) in [(7, 40 * 8), (12, 40 * 4)] {
+        let line = format!("--variant {variant} --n 2^20 --device sim --gpu t4");
+        assert_eq!(json("reduce", &line)["grid"], grid, "{line}");
+    }
+    // A T4 has no clusters.
+    let run = Sandbox::new().reduce_line("--variant 13 --n 100 --device sim --gpu t4");
+    assert_eq!(run.status, Some(1), "{run}");
     let run = Sandbox::new().reduce_line("ladder --gpu gtx480 --device sim");
     assert_eq!(run.status, Some(2), "{run}");
+}
+
+/// A shape that tuning saved counts for each command alike, and each says so.
+#[test]
+fn saved_shapes_are_used_by_all_commands() {
+    let sandbox = Sandbox::new();
+    let json = |line: &str| -> Json {
+        let run = sandbox.reduce_line(&format!("{line} --json"));
+        assert_eq!(run.status, Some(0), "{run}");
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+    json("tune --n 5000 --variants 3,7 --device sim --even-simulated");
+    // Other shapes than those that are taken without tuning.
+    let cache = sandbox.path("cache/warpfold").join(FILE_NAME);
+    let mut saved: Json = serde_json::from_slice(&std::fs::read(&cache).unwrap()).unwrap();
+    for entry in saved["entries"].as_array_mut().unwrap() {
+        let is_seventh = entry["variant"] == "multiple-elements";
+        entry["block"] = if is_seventh { 64 } else { 128 }.into();
+        entry["blocks_per_multiprocessor"] = if is_seventh { 2.into() } else { Json::Null };
+    }
+    std::fs::write(&cache, saved.to_string()).unwrap();
+
+    let work = "--n 2^17";
+    // For each variant, the grid and the block of each command, and whether they are tuned.
+    let shapes = |more: &str| {
+        let ladder = json(&format!("ladder {work} --device sim --variants 3,4,7{more}"));
+        let sweep = json(&format!("sweep --sizes 2^17 --device sim --variants 3,4,7{more}"));
+        let compare = json(&format!("compare 3 4 7 {work}{more}"));
+        [3, 4, 7]
+            .iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let profile = json(&format!("profile --variant {variant} {work}{more}"));
+                let reduced = json(&format!("--variant {variant} {work} --device sim{more}"));
+                let note = format!("Variant {variant} has its tuned shape: ");
+                let of =
+                    |json: &Json, tuned: bool| (json["grid"].clone(), json["block"].clone(), tuned);
+                let expected = of(&reduced, reduced["tuned"].as_bool().unwrap());
+                for document in [(&ladder, "ladder"), (&sweep, "sweep")] {
+                    let (document, table) = document;
+                    let tuned = document["notes"][table].to_string().contains(&note);
+                    assert_eq!(
+                        of(&document["tables"][table][index], tuned),
+                        expected,
+                        "{table}{more}"
+                    );
+                }
+                for profile in [&profile, &compare["profiles"][index]] {
+                    let tuned = profile["tuned"].as_bool().unwrap();
+                    assert_eq!(
+                        of(&profile["launches"][0], tuned),
+                        expected,
+                        "variant {variant}{more}"
+                    );
+                }
+                expected
+            })
+            .collect::<Vec<_>>()
+    };
+    let shape = |grid: u64, block: u64, tuned: bool| (grid.into(), block.into(), tuned);
+    let untuned = [shape(512, 256, false), shape(256, 256, false), shape(256, 256, false)];
+    assert_eq!(shapes(""), [shape(1024, 128, true), shape(256, 256, false), shape(264, 64, true)]);
+    assert_eq!(shapes(" --no-tuned"), untuned);
+    assert_eq!(shapes(" --block 256"), untuned);
+    // The entries are for sums of i32.
+    assert!(shapes(" --op max").iter().all(|(_, _, tuned)| !tuned));
+
+    for (line, told) in [
+        (
+            "--variant 7 --n 2^17 --device sim",
+            "tuned      block 64, 2 blocks for each multiprocessor, by reduce tune with n = 5000",
+        ),
+        (
+            "profile --variant 7 --n 2^17",
+            "tuned      block 64, 2 blocks for each multiprocessor, by reduce tune with n = 5000",
+        ),
+        (
+            "compare 3 --n 2^17",
+            "Variant 3 has its tuned shape: grid 1024, block 128, by reduce tune with n = 5000.",
+        ),
+        (
+            "compare 7 --n 2^17 --format markdown",
+            "Variant 7 has its tuned shape: grid 264, block 64, by reduce tune with n = 5000.",
+        ),
+        (
+            "profile --variant 7 --n 2^17 --format markdown",
+            "Variant 7 has its tuned shape: grid 264, block 64, by reduce tune with n = 5000.",
+        ),
+        (
+            "ladder --variants 7 --n 2^17 --device sim",
+            "Variant 7 has its tuned shape: grid 264, block 64, by reduce tune with n = 5000.",
+        ),
+    ] {
+        let run = sandbox.reduce_line(line);
+        assert!(run.stdout.contains(told), "{run}");
+    }
 }
 
 /// Whether two numbers are the same, or were before they were written in decimal digits.

@@ -54,7 +54,7 @@ fn without_a_barrier_there_is_a_race() {
     assert!(run.stdout.contains("  --> kernels/src/ladder/reduce3.rs:"), "{run}");
     assert!(run.stderr.starts_with("error: "), "{run}");
     assert!(
-        run.stdout.lines().last().unwrap().starts_with("checks: 3 reports in 1 launch"),
+        run.stdout.lines().last().unwrap().starts_with("checks: 3 errors in 1 launch"),
         "{run}"
     );
 
@@ -69,6 +69,136 @@ fn without_a_barrier_there_is_a_race() {
         assert!(party["access"].is_string() && party["line"].is_u64(), "{run}");
     }
     assert_eq!(report["faults"], serde_json::json!([]), "{run}");
+}
+
+/// A sandbox in which all threads of rung 3 store the result, which is a warning, because they all
+/// store the same value.
+fn with_a_warning() -> Sandbox {
+    with_ptx("reduce3_sum_i32", |text| {
+        text.replace("setp.eq.b32 \t%p5, %r8, 0;", "setp.ge.u32 \t%p5, %r8, 0;")
+    })
+}
+
+#[test]
+fn known_findings_are_suppressed() {
+    let sandbox = with_a_warning();
+    let line = "--variant 3 --n 256 --check --ptx-dir . --suppress known.toml";
+    let suppress = |class: &str, kernel: &str| {
+        format!("[[suppress]]\nclass = '{class}'\nkernel = '{kernel}'\nreason = 'a test'\n")
+    };
+    sandbox.write("known.toml", suppress("race", "reduce3_*").as_bytes());
+    let run = sandbox.reduce_line(line);
+    assert_eq!(run.status, Some(0), "{run}");
+    assert!(run.stdout.ends_with("\nchecks: 1 suppressed in 1 launch\n"), "{run}");
+    assert!(!run.stdout.contains("warning[race]"), "{run}");
+    let report = json(&sandbox.reduce_line(&format!("{line} --json")));
+    assert_eq!(report["reports"], serde_json::json!([]), "{report}");
+    let [suppressed] = report["suppressed"].as_array().unwrap().as_slice() else {
+        panic!("{report}")
+    };
+    assert_eq!((&suppressed["kind"], &suppressed["reason"]), (&"race".into(), &"a test".into()));
+
+    // A suppression of another kernel accepts nothing, and is a note.
+    sandbox.write("known.toml", suppress("race", "reduce4_*").as_bytes());
+    let run = sandbox.reduce_line(line);
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(run.stdout.contains("\nwarning[race]: thread "), "{run}");
+    assert!(
+        run.stdout.contains("\nnote[unused-suppression]: this suppression of `race` accepts no "),
+        "{run}"
+    );
+    assert!(run.stdout.contains("\n  --> known.toml:1\n"), "{run}");
+    assert!(run.stdout.ends_with("\nchecks: 1 warning and 1 note in 1 launch\n"), "{run}");
+    let report = json(&sandbox.reduce_line(&format!("{line} --json")));
+    assert_eq!(report["unused_suppressions"][0]["line"], 1, "{report}");
+
+    // A file that cannot be used is refused before the run.
+    for (text, told) in [
+        (suppress("rase", "*"), "`rase` is no class of reports: it must be one of race, "),
+        ("[[suppress]]\nclass = 'race'\n".to_owned(), "missing field `reason`"),
+    ] {
+        sandbox.write("known.toml", text.as_bytes());
+        let run = sandbox.reduce_line(line);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+        assert!(run.stderr.starts_with("error: known.toml: line "), "{run}");
+        assert!(run.stderr.contains(told), "{run}");
+    }
+    let run = sandbox.reduce_line("--variant 3 --n 256 --check --suppress none.toml");
+    assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+    assert!(run.stderr.starts_with("error: cannot read none.toml: "), "{run}");
+}
+
+#[test]
+fn findings_are_written_as_sarif() {
+    let results = |sandbox: &Sandbox, line: &str, status: i32| -> Vec<Json> {
+        let run = sandbox.reduce_line(&format!("{line} --check --sarif log.sarif"));
+        assert_eq!(run.status, Some(status), "{run}");
+        let log: Json = serde_json::from_str(&sandbox.read("log.sarif")).unwrap();
+        assert_eq!(log["version"], "2.1.0");
+        log["runs"][0]["results"].as_array().unwrap().clone()
+    };
+    let sandbox = with_a_warning();
+    let line = "--variant 3 --n 256 --ptx-dir .";
+    let found = results(&sandbox, line, 1);
+    let [race] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&race["ruleId"], &race["level"]), (&"race".into(), &"warning".into()), "{race}");
+    let place = &race["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(place, "kernels/src/ladder/reduce3.rs", "{race}");
+
+    sandbox.write("known.toml", b"[[suppress]]\nclass = 'race'\nreason = 'a test'\n");
+    let accepted = results(&sandbox, &format!("{line} --suppress known.toml"), 0);
+    assert_eq!(accepted[0]["suppressions"][0]["justification"], "a test", "{accepted:?}");
+    assert!(results(&Sandbox::new(), "--variant 4 --n 256", 0).is_empty());
+    // A fault ends the run before there is a result, and is written too.
+    let faulty = with_ptx("reduce3_sum_i32", |text| text.replace("setp.ge.u64", "setp.eq.u64"));
+    let faults = results(&faulty, "--variant 3 --n 1000 --ptx-dir .", 1);
+    assert_eq!((faults.len(), &faults[0]["ruleId"]), (1, &"out-of-bounds".into()));
+
+    let run = sandbox.reduce_line("--variant 4 --n 256 --check --sarif none/log.sarif");
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(run.stderr.contains("error: cannot write none/log.sarif: "), "{run}");
+}
+
+#[test]
+fn a_severity_decides_the_exit_status() {
+    let sandbox = with_a_warning();
+    for (fail_on, status) in [
+        ("", 1),
+        (" --fail-on note", 1),
+        (" --fail-on warning", 1),
+        (" --fail-on error", 0),
+        (" --fail-on never", 0),
+    ] {
+        let run = sandbox.reduce_line(&format!("--variant 3 --n 256 --check --ptx-dir .{fail_on}"));
+        assert!(run.stdout.contains("\nwarning[race]: "), "{run}");
+        assert!(run.stdout.ends_with("\nchecks: 1 warning in 1 launch\n"), "{run}");
+        assert_eq!(run.status, Some(status), "{run}");
+        let told = run.stderr.contains("error: --check: 1 warning of reduce3_sum_i32\n");
+        assert_eq!(told, status == 1, "{run}");
+    }
+    // A fault always fails, and so does a wrong argument.
+    let faulty = with_ptx("reduce3_sum_i32", |text| text.replace("setp.ge.u64", "setp.eq.u64"));
+    let run = faulty.reduce_line("--variant 3 --n 1000 --check --ptx-dir . --fail-on never");
+    assert_eq!(run.status, Some(1), "{run}");
+    let run = sandbox.reduce_line("--variant 3 --n 256 --check --fail-on bad");
+    assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+    assert!(run.stderr.contains("it must be one of error, warning, note, never"), "{run}");
+    for option in ["--fail-on error", "--suppress a.toml", "--sarif a.sarif"] {
+        let run = sandbox.reduce_line(&format!("--variant 3 --n 256 {option}"));
+        assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+        assert!(run.stderr.contains("--check"), "{run}");
+    }
+}
+
+#[test]
+fn a_transposition_takes_the_same_options() {
+    let sandbox = Sandbox::new();
+    let line = "--variant padded --rows 40 --check --sarif log.sarif --fail-on note --json";
+    let run = sandbox.tool("transpose", line.split(' '));
+    assert_eq!(run.status, Some(0), "{run}");
+    assert_eq!(json(&run)["suppressed"], serde_json::json!([]), "{run}");
+    let log: Json = serde_json::from_str(&sandbox.read("log.sarif")).unwrap();
+    assert_eq!(log["runs"][0]["results"], serde_json::json!([]), "{log}");
 }
 
 #[test]

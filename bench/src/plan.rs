@@ -20,7 +20,8 @@
 //!
 //! `ptx` is relative to the root of the repository. `grid` and `block` may have fewer dimensions or
 //! be numbers, `shared` is the dynamic shared memory of a block in bytes and may be left out, and
-//! `args` are those of [`simt::args`].
+//! `args` are those of [`simt::args`]. If `cluster` is given, so many blocks form a cluster, along
+//! x. If `cooperative` is true, all blocks are resident at once.
 //!
 //! A plan may also have `mutants`. A mutant is a faulty twin of a case: it is the same launch with
 //! edited PTX. Its `class` is the class of the error that the edits cause.
@@ -40,8 +41,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
-use simt::Dim3;
 use simt::args::{ArgError, ArgSpec};
+use simt::{Dim3, LaunchConfig};
 
 use crate::edit::{self, Edit};
 
@@ -115,6 +116,10 @@ pub struct Case {
     pub block: Dim3,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
+    /// The number of blocks of a cluster, along x. 1 means that there are no clusters.
+    pub cluster: u32,
+    /// Whether the launch is cooperative, so that all blocks are resident at once.
+    pub cooperative: bool,
     /// The kernel's arguments.
     pub args: Vec<ArgSpec>,
     /// The edits of the file's text; `None` for a case that is no mutant.
@@ -122,6 +127,16 @@ pub struct Case {
 }
 
 impl Case {
+    /// The launch on the simulator.
+    pub fn config(&self) -> LaunchConfig {
+        LaunchConfig {
+            dynamic_shared_bytes: self.shared,
+            cluster: self.cluster,
+            cooperative: self.cooperative,
+            ..LaunchConfig::new(self.grid, self.block)
+        }
+    }
+
     /// The PTX of the module: the text of the file, edited if the case is a mutant. [`Case::ptx`]
     /// is relative to `root`.
     ///
@@ -151,14 +166,23 @@ struct WrittenCase {
     block: Extent,
     #[serde(default)]
     shared: u32,
+    #[serde(default = "no_clusters")]
+    cluster: u32,
+    #[serde(default)]
+    cooperative: bool,
     args: Vec<String>,
+}
+
+fn no_clusters() -> u32 {
+    1
 }
 
 impl TryFrom<WrittenCase> for Case {
     type Error = String;
 
     fn try_from(written: WrittenCase) -> Result<Case, String> {
-        let WrittenCase { name, ptx, entry, grid, block, shared, args } = written;
+        let WrittenCase { name, ptx, entry, grid, block, shared, cluster, cooperative, args } =
+            written;
         let wrong = |what: String| format!("case {name}: {what}");
         let extent = |what, extent: Extent| {
             extent
@@ -166,10 +190,24 @@ impl TryFrom<WrittenCase> for Case {
                 .ok_or_else(|| wrong(format!("a {what} has one to three dimensions")))
         };
         let (grid, block) = (extent("grid", grid)?, extent("block", block)?);
+        if cluster == 0 {
+            return Err(wrong("a cluster has at least one block".to_owned()));
+        }
         let args =
             args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
         let args = args.collect::<Result<_, _>>()?;
-        Ok(Case { name, ptx, entry, grid, block, shared, args, mutation: None })
+        Ok(Case {
+            name,
+            ptx,
+            entry,
+            grid,
+            block,
+            shared,
+            cluster,
+            cooperative,
+            args,
+            mutation: None,
+        })
     }
 }
 
@@ -258,6 +296,19 @@ mod tests {
         );
         assert_eq!(plan.cases[1].grid, Dim3::new(7, 2, 1));
         assert_eq!(plan.cases[1].args, [ArgSpec::Value(simt::Arg::U32(1))]);
+    }
+
+    #[test]
+    fn a_launch_may_have_clusters_or_be_cooperative() {
+        let with = |more: &str| {
+            parse(&[case("a", "8", "").replace(r#""args""#, &format!(r#"{more} "args""#))])
+        };
+        let config = |more| with(more).unwrap().cases[0].config();
+        assert_eq!((config("").cluster, config("").cooperative), (1, false));
+        assert_eq!(config(r#""cluster": 4,"#).cluster, 4);
+        assert!(config(r#""cooperative": true,"#).cooperative);
+        let refused = with(r#""cluster": 0,"#).unwrap_err().to_string();
+        assert!(refused.starts_with("case a: a cluster has at least one block"), "{refused}");
     }
 
     #[test]

@@ -50,7 +50,6 @@ pub use measures::ideal_sectors;
 pub(crate) use measures::{instructions_per_32_elements, sectors};
 pub use next::Burden;
 pub use polls::on_polls;
-pub(crate) use profiled::describe_gpu;
-pub use profiled::{Launch, Profiled, Target};
+pub use profiled::{Launch, Profiled, Target, describe_gpu};
 pub use registers::{Registers, registers};
 pub use waste::{Waste, WasteKind, Wastes};

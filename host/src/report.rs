@@ -4,12 +4,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Number, Value as Json};
+use simt::occupancy::Gpu;
 
 use crate::{
     device::{DeviceInfo, LaunchShape},
     element::Value,
     experiment::{self, JsonSpeed, Outcome, Times},
     launch::{Finish, Plan, Stage},
+    profile::describe_gpu,
     reference::Reference,
     tune::Entry,
     variant::{Operands, Variant},
@@ -20,6 +22,8 @@ use crate::{
 pub struct Report<'a> {
     /// The device on which it ran.
     pub device: &'a DeviceInfo,
+    /// The GPU for which the launches were planned; `None` if that is the device itself.
+    pub planned_for: Option<Gpu>,
     /// The launches.
     pub plan: &'a Plan,
     /// Where the elements are from, such as `seed 1` or a file's name.
@@ -37,7 +41,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Makes the report of an outcome. It says nothing of tuning, and nothing of wrapping.
+    /// Makes the report of an outcome. It says nothing of another GPU, of tuning or of wrapping.
     pub fn new(
         device: &'a DeviceInfo,
         plan: &'a Plan,
@@ -47,6 +51,7 @@ impl<'a> Report<'a> {
     ) -> Self {
         Self {
             device,
+            planned_for: None,
             plan,
             input,
             result: outcome.result,
@@ -100,13 +105,10 @@ impl experiment::Report for Report<'_> {
         writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
         writeln!(out, "launches   {}", describe_launches(self.plan))?;
         if let Some(tuned) = self.tuned {
-            writeln!(
-                out,
-                "tuned      block {}{}, by reduce tune with n = {}",
-                tuned.block,
-                describe_grid(tuned),
-                tuned.n
-            )?;
+            writeln!(out, "tuned      {}", tuned.describe())?;
+        }
+        if let Some(gpu) = &self.planned_for {
+            writeln!(out, "gpu        {}", describe_gpu(gpu))?;
         }
         writeln!(out, "result     {}", self.result)?;
         writeln!(out, "reference  {} ({})", self.reference.value(), self.describe_agreement())?;
@@ -126,12 +128,14 @@ impl experiment::Report for Report<'_> {
 
     /// Integers become JSON numbers, exactly. Finite floats become JSON numbers too (an `f32` is
     /// widened to `f64`, which is exact); the other floats become the strings `"inf"`, `"-inf"` and
-    /// `"nan"`. `tuned` says whether [tuning](crate::tune) chose the shape.
+    /// `"nan"`. `gpu` is the GPU for which the launches were planned, or `null` if that is the
+    /// device itself. `tuned` says whether [tuning](crate::tune) chose the shape.
     fn to_json(&self) -> Json {
         let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);
         let object = JsonReport {
             device: &self.device.name,
+            gpu: self.planned_for.map(|gpu| gpu.name),
             variant: problem.variant.facts().label,
             variant_name: problem.variant.facts().name,
             kernel,
@@ -163,6 +167,7 @@ impl experiment::Report for Report<'_> {
 #[derive(Serialize)]
 struct JsonReport<'a> {
     device: &'a str,
+    gpu: Option<&'a str>,
     variant: &'a str,
     variant_name: &'a str,
     kernel: &'a str,
@@ -233,18 +238,6 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
         parts.push(format!("the host combines {} (not timed)", plan.partials()));
     }
     parts.join(", then ")
-}
-
-/// The grid that tuning chose, such as `, 8 blocks for each multiprocessor`; empty if it chose no
-/// grid.
-fn describe_grid(tuned: &Entry) -> String {
-    let blocks = |blocks| {
-        format!(
-            ", {blocks} {} for each multiprocessor",
-            if blocks == 1 { "block" } else { "blocks" }
-        )
-    };
-    tuned.blocks_per_multiprocessor.map_or_else(String::new, blocks)
 }
 
 /// Writes the list of the rungs, one paragraph for each.

@@ -7,12 +7,9 @@ use pulldown_cmark::Event;
 use super::{commands::binary, pages};
 
 /// The flags that are those of other programs than `reduce`, `transpose` and `access`.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 4] = [
     ("--count", "simt run"),
     ("--cuda-std", "cargo xtask build-ptx"),
-    ("--fail-on", "simt run"),
-    ("--sarif", "simt run"),
-    ("--suppress", "simt run"),
     ("--trace", "simt run"),
     ("--way", "reducer, a benchmark"),
 ];

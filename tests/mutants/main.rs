@@ -67,11 +67,10 @@ fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
         .kernel(&case.entry)
         .unwrap_or_else(|| panic!("{}: no kernel {}", case.name, case.entry));
     let config = LaunchConfig {
-        dynamic_shared_bytes: case.shared,
         seed,
         // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
-        ..LaunchConfig::new(case.grid, case.block)
+        ..case.config()
     };
     let memory = Memory::checked(16 << 20);
     let args: Vec<Arg> = case.args.iter().map(|arg| arg.place(&memory).unwrap()).collect();

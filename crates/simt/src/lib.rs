@@ -94,7 +94,7 @@ pub use exec::launch::{Arg, LaunchError, launch, launch_named};
 pub use exec::memory::{Memory, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 #[cfg(feature = "formats")]
-pub use formats::{sarif, suppress};
+pub use formats::{FailOn, UnknownSeverity, sarif, suppress};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 pub use lower::{LoadError, Refusal};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use simt::{FailOn, suppress::Suppressions};
 
 use warpfold_tools::terminal::{Failure, failed, number, refused};
 
@@ -119,16 +120,39 @@ impl PtxArgs {
 }
 
 /// The arguments that say how one run is watched and shown.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Check the kernel for data races, reads of memory that nothing wrote, and barriers that some
     /// threads miss; it then runs on the simulator
     #[arg(long)]
-    pub check: bool,
+    check: bool,
+
+    /// The least severity of a finding of --check that makes the exit status 1: error, warning,
+    /// note or never; a fault always does
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", requires = "check")]
+    pub(super) fail_on: FailOn,
+
+    /// A TOML file with findings of --check that are accepted; `simt run --help` explains its form
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = clap::ValueHint::FilePath,
+        requires = "check"
+    )]
+    pub(super) suppress: Option<PathBuf>,
+
+    /// Write the findings of --check to a file in the format SARIF 2.1.0
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = clap::ValueHint::FilePath,
+        requires = "check"
+    )]
+    pub(super) sarif: Option<PathBuf>,
 
     /// Print one JSON object
     #[arg(long)]
-    pub json: bool,
+    pub(super) json: bool,
 }
 
 impl CheckArgs {
@@ -137,7 +161,7 @@ impl CheckArgs {
     /// # Errors
     ///
     /// [`Failure::Refused`].
-    pub fn refuse_gpu(self, device: DeviceChoice) -> Result<(), Failure> {
+    pub fn refuse_gpu(&self, device: DeviceChoice) -> Result<(), Failure> {
         if self.check && device == DeviceChoice::Cuda {
             return Err(refused(anyhow!(
                 "--check with --device cuda: only the simulator can check a kernel"
@@ -146,16 +170,34 @@ impl CheckArgs {
         Ok(())
     }
 
-    /// The device that was chosen, or the simulator that watches.
+    /// The device that was chosen, or the simulator that watches, and how it is watched.
     ///
     /// # Errors
     ///
-    /// [`Failure::Failed`] if there is no such device.
-    pub fn open(self, device: DeviceChoice) -> Result<Device, Failure> {
-        if self.check {
-            interruptible(Device::simulator_with(Instrument::Check))
+    /// [`Failure::Refused`] if the suppressions cannot be used, and [`Failure::Failed`] if there is
+    /// no such device.
+    pub fn open(self, device: DeviceChoice) -> Result<(Device, Watch), Failure> {
+        let suppressions = self.suppress.as_deref().map(Suppressions::read).transpose();
+        let suppressions = suppressions.map_err(refused)?.unwrap_or_default();
+        let device = if self.check {
+            interruptible(Device::simulator_with(Instrument::Check))?
         } else {
-            open_device(device)
-        }
+            open_device(device)?
+        };
+        Ok((device, Watch { args: self, suppressions }))
+    }
+}
+
+/// How a run is watched and shown.
+#[derive(Debug)]
+pub struct Watch {
+    pub(super) args: CheckArgs,
+    pub(super) suppressions: Suppressions,
+}
+
+impl Watch {
+    /// Whether the run is checked.
+    pub(super) fn checks(&self) -> bool {
+        self.args.check
     }
 }

@@ -1,22 +1,36 @@
 //! The findings of `--check`.
 
-use std::io::{self, Write};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
 
-use crate::device::{Observation, Seen};
+use anyhow::Context as _;
 use serde_json::{Value as Json, json};
-use simt::{Dim3, Fault, Frame, Party, Report};
+use simt::{
+    Dim3, Fault, Frame, Party, Report,
+    sarif::Log,
+    suppress::{Sorted, Suppression},
+};
+use warpfold_tools::terminal::Failure;
+
+use super::args::{CheckArgs, Watch};
+use crate::device::{Observation, Seen};
 
 /// The findings of all launches, in the order of the launches.
 #[derive(Debug)]
 pub(super) struct Findings {
     launches: usize,
-    reports: Vec<Report>,
+    sorted: Sorted,
     faults: Vec<Fault>,
+    args: CheckArgs,
 }
 
 impl Findings {
     /// Collects the findings from what [`Instrument::Check`](crate::device::Instrument::Check) saw.
-    pub(super) fn new(observations: Vec<Observation>) -> Self {
+    pub(super) fn new(observations: Vec<Observation>, watch: Watch) -> Self {
+        let Watch { args, suppressions } = watch;
         let launches = observations.len();
         let (mut reports, mut faults) = (Vec::new(), Vec::new());
         for observation in observations {
@@ -25,20 +39,33 @@ impl Findings {
                 faults.extend(checked.fault.map(|fault| *fault));
             }
         }
-        Self { launches, reports, faults }
+        Self { launches, sorted: suppressions.sort(reports), faults, args }
     }
 
-    /// The number of findings, such as `1 report and 1 fault`. `None` if there are none.
-    pub(super) fn summary(&self) -> Option<String> {
-        let counted = |count: usize, what: &str| match count {
-            0 => None,
-            1 => Some(format!("1 {what}")),
-            _ => Some(format!("{count} {what}s")),
-        };
-        match (counted(self.reports.len(), "report"), counted(self.faults.len(), "fault")) {
-            (Some(reports), Some(faults)) => Some(format!("{reports} and {faults}")),
-            (reports, faults) => reports.or(faults),
-        }
+    /// Whether a launch had a report that is not suppressed, or a fault.
+    pub(super) fn are_any(&self) -> bool {
+        !self.sorted.reports.is_empty() || !self.faults.is_empty()
+    }
+
+    /// The findings that make the exit status 1, such as `1 fault and 2 warnings`.
+    pub(super) fn failing(&self) -> Option<String> {
+        let fails = !self.faults.is_empty() || self.args.fail_on.fails(&self.sorted);
+        self.sorted.summary(self.faults.len()).filter(|_| fails)
+    }
+
+    /// Writes the file of `--sarif`, if there is to be one.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Failed`].
+    pub(super) fn write_sarif(&self) -> Result<(), Failure> {
+        let Some(file) = &self.args.sarif else { return Ok(()) };
+        let list = self.args.suppress.as_ref().map(|file| file.display().to_string());
+        // A fault stops the run, so there is at most one.
+        let log = Log::new(&self.sorted, self.faults.first(), list.as_deref());
+        fs::write(file, log.to_text())
+            .with_context(|| format!("cannot write {}", file.display()))
+            .map_err(Failure::Failed)
     }
 
     /// Writes the findings of a run of `kernel` that did not end, and so has no report of its own.
@@ -66,23 +93,30 @@ impl Findings {
     ///
     /// The errors of the writer.
     pub(super) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
-        for report in &self.reports {
+        for report in &self.sorted.reports {
             writeln!(out, "\n{report}")?;
+        }
+        let list = self.args.suppress.as_deref().unwrap_or(Path::new("-"));
+        for unused in &self.sorted.unused {
+            writeln!(out, "\n{}", unused.note(list))?;
         }
         for fault in &self.faults {
             writeln!(out, "\n{fault}")?;
         }
         let launches =
             if self.launches == 1 { "1 launch" } else { &format!("{} launches", self.launches) };
-        match self.summary() {
+        match self.sorted.summary(self.faults.len()) {
             Some(summary) => writeln!(out, "\nchecks: {summary} in {launches}"),
             None => writeln!(out, "checks: nothing found in {launches}"),
         }
     }
 
-    /// Adds `reports` and `faults` to a JSON object.
+    /// Adds the findings to a JSON object.
     pub(super) fn add_to(&self, json: &mut Json) {
-        json["reports"] = self.reports.iter().map(report).collect();
+        let Sorted { reports, suppressed, unused, .. } = &self.sorted;
+        json["reports"] = reports.iter().map(report).collect();
+        json["suppressed"] = suppressed.iter().map(accepted).collect();
+        json["unused_suppressions"] = unused.iter().map(unused_suppression).collect();
         json["faults"] = self.faults.iter().map(fault).collect();
     }
 }
@@ -98,6 +132,16 @@ fn report(report: &Report) -> Json {
         "here": party(&report.here),
         "other": report.other.as_ref().map(party),
     })
+}
+
+fn accepted((accepted, by): &(Report, Suppression)) -> Json {
+    let mut json = report(accepted);
+    json["reason"] = by.reason.as_str().into();
+    json
+}
+
+fn unused_suppression(unused: &Suppression) -> Json {
+    json!({ "kind": unused.class.name(), "line": unused.line, "reason": unused.reason })
 }
 
 fn party(party: &Party) -> Json {

@@ -14,7 +14,7 @@ pub use warpfold_tools::terminal::{
     choose_driver, exit, failed, interrupted, note, number, parse, refused, whole, written,
 };
 
-pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, RunArgs, SeedArgs, reps};
+pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, RunArgs, SeedArgs, Watch, reps};
 pub use device::{interruptible, open_device};
 pub use output::{OutputArgs, width};
 pub use picture::PictureArgs;

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use anyhow::anyhow;
 use warpfold_tools::terminal::{Failure, failed, written};
 
-use super::{args::CheckArgs, findings::Findings};
+use super::{args::Watch, findings::Findings};
 use crate::{
     device::{Device, DeviceInfo},
     experiment::{Report, Runs},
@@ -21,18 +21,21 @@ pub struct Finished<'a> {
 
 impl<'a> Finished<'a> {
     /// Takes the observations of `device`, if it was told to check.
-    pub fn new(kernel: &'a str, device: &Device, CheckArgs { check, json }: CheckArgs) -> Self {
-        Self { kernel, json, findings: check.then(|| Findings::new(device.take_observations())) }
+    pub fn new(kernel: &'a str, device: &Device, watch: Watch) -> Self {
+        let (json, checks) = (watch.args.json, watch.checks());
+        let findings = checks.then(|| Findings::new(device.take_observations(), watch));
+        Self { kernel, json, findings }
     }
 
-    /// The error of a run that failed. It is `error`, unless `--check` found something: then the
-    /// findings are written, and they are the error.
+    /// The error of a run that failed. If `--check` found something, the findings are written, and
+    /// they are the error if they are severe enough.
     pub fn failure(&self, error: Failure) -> Failure {
-        let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else {
+        let Some(findings) = self.findings.as_ref().filter(|findings| findings.are_any()) else {
             return error;
         };
-        match written(findings.write_alone(self.kernel, self.json, &mut io::stdout().lock())) {
-            Ok(()) => found,
+        let shown = written(findings.write_alone(self.kernel, self.json, &mut io::stdout().lock()));
+        match shown.and_then(|()| findings.write_sarif()) {
+            Ok(()) => self.found().unwrap_or(error),
             Err(error) => error,
         }
     }
@@ -41,8 +44,8 @@ impl<'a> Finished<'a> {
     ///
     /// # Errors
     ///
-    /// A wrong result, findings, and [`Failure::Interrupted`] if fewer runs were `made` than were
-    /// asked for.
+    /// A wrong result, findings that are severe enough, and [`Failure::Interrupted`] if fewer runs
+    /// were `made` than were asked for.
     pub fn write(&self, report: &impl Report, made: usize, asked: u32) -> Result<(), Failure> {
         // If no run was made, nothing was launched, so there was nothing to interrupt.
         let interrupted = (1..asked as usize).contains(&made);
@@ -60,6 +63,9 @@ impl<'a> Finished<'a> {
                 self.findings.as_ref().map_or(Ok(()), |findings| findings.write_text(&mut out))
             })
         })?;
+        if let Some(findings) = &self.findings {
+            findings.write_sarif()?;
+        }
         if let Some(wrong) = report.wrong() {
             return Err(failed(anyhow!(wrong)));
         }
@@ -73,7 +79,7 @@ impl<'a> Finished<'a> {
     }
 
     fn found(&self) -> Option<Failure> {
-        let found = self.findings.as_ref()?.summary()?;
+        let found = self.findings.as_ref()?.failing()?;
         Some(failed(anyhow!("--check: {found} of {}", self.kernel)))
     }
 }

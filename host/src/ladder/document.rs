@@ -12,6 +12,7 @@ use crate::{
     device::{DeviceInfo, DeviceKind},
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table, grouped},
     profile::{CURRENCY, describe_gpu, on_polls},
+    tune::tuned_note,
     variant::Variant,
 };
 
@@ -161,13 +162,7 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
         let variant = rung.variant;
         match &rung.outcome {
             Err(refusal) => notes.push(format!("Variant {variant} is refused: {refusal}.")),
-            Ok(measured) if measured.tuned => {
-                let grid = measured.plan.stages.first().map_or(0, |stage| stage.shape.grid.x);
-                notes.push(format!(
-                    "Variant {variant} has its tuned shape: grid {grid}, block {}.",
-                    measured.plan.block
-                ));
-            }
+            Ok(Measured { plan, tuned: Some(n), .. }) => notes.push(tuned_note(plan, *n)),
             Ok(_) => {}
         }
         let counted = rung.measured().is_some_and(|measured| measured.counted.is_some());

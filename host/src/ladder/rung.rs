@@ -32,8 +32,8 @@ impl Rung {
 pub struct Measured {
     /// The launches of the rung.
     pub plan: Plan,
-    /// Whether tuning chose the shape.
-    pub tuned: bool,
+    /// If tuning chose the shape, the number of elements that it was found with.
+    pub tuned: Option<u64>,
     /// The result of the last run.
     pub result: Value,
     /// The value that the result should have.
@@ -102,6 +102,7 @@ impl Refusal {
             RunError::Ptx(error) => Ok(Self::Ptx(error)),
             RunError::Device(
                 error @ (DeviceError::NotSimulated { .. }
+                | DeviceError::KernelNotSimulated { .. }
                 | DeviceError::ModuleRefused { .. }
                 | DeviceError::NoKernel { .. }
                 | DeviceError::DriverLacks { .. }

@@ -41,14 +41,15 @@ pub struct Contender {
     pub variant: Variant,
     /// The block, the grid and the way to finish, as far as the caller chooses them.
     pub request: Request,
-    /// Whether tuning found the request; see [`tune`](crate::tune).
-    pub tuned: bool,
+    /// If tuning found the request, the number of elements that it was found with; see
+    /// [`tune`](crate::tune).
+    pub tuned: Option<u64>,
 }
 
 impl Contender {
     /// A contender for which the planner chooses everything.
     pub fn new(variant: Variant) -> Self {
-        Self { variant, request: Request::default(), tuned: false }
+        Self { variant, request: Request::default(), tuned: None }
     }
 
     pub(super) fn problem(&self, work: &Work) -> Problem {

@@ -72,6 +72,9 @@ impl<'a> Comparison<'a> {
         }
         writeln!(out, "\n{}\n", grid.within(width.columns()))?;
         for profiled in self.0 {
+            if let Some(note) = profiled.tuned_note() {
+                width.write(&note, out)?;
+            }
             width.write(&format!("{} {}", profiled.verdict(), profiled.next_sentence()), out)?;
         }
         width.write(&format!("({CURRENCY})"), out)

@@ -73,7 +73,8 @@ impl Profiled {
                 figure.ideal.map_or(Cell::Missing, |ideal| cell(figure, ideal)),
             ]);
         }
-        table.notes = vec![self.verdict(), self.next_sentence(), CURRENCY.to_owned()];
+        table.notes.extend(self.tuned_note());
+        table.notes.extend([self.verdict(), self.next_sentence(), CURRENCY.to_owned()]);
 
         let columns = vec![
             Column::new("file", "file"),
@@ -141,6 +142,7 @@ impl Comparison<'_> {
             table.push(row);
         }
         for profiled in profiles {
+            table.notes.extend(profiled.tuned_note());
             table.notes.push(format!("{} {}", profiled.verdict(), profiled.next_sentence()));
         }
         table.notes.push(CURRENCY.to_owned());

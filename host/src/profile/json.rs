@@ -17,10 +17,10 @@ impl Profiled {
     /// `counters` are sums over all `launches`. They are nested, as in
     /// `counters.global.load.sectors`, and each group has its `level`: `"hardware"` if the hardware
     /// counts these too, `"PTX"` if they describe the PTX, or `"simulator"` if the simulator's own
-    /// order of blocks decides them. `ideal` holds the ideal of each
-    /// figure that has one, and `derived` holds the figures that are computed from counters; see
-    /// [`figures`]. `next` says what the next rung takes away. `lines` is empty if the PTX names
-    /// none.
+    /// order of blocks decides them. `ideal` holds the ideal of each figure that has one, and
+    /// `derived` holds the figures that are computed from counters; see [`figures`]. `tuned` says
+    /// whether [tuning](crate::tune) chose the shape. `next` says what the next rung takes away.
+    /// `lines` is empty if the PTX names none.
     pub fn to_json(&self, with_lines: bool) -> Json {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
@@ -41,6 +41,7 @@ impl Profiled {
             "input": self.input,
             "device": "simulator",
             "gpu": self.target.gpu.name,
+            "tuned": self.tuned.is_some(),
             "counters": nested(&self.counters, self.polls()),
             "derived": derived
                 .map(|figure| (figure.name.clone(), json!({ "level": figure.level.name(), "value": number(figure.actual) })))

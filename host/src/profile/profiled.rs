@@ -9,6 +9,7 @@ use super::{polls::on_polls, registers::Registers, waste::Wastes};
 use crate::{
     device::{LaunchShape, Observation, Seen},
     launch::Plan,
+    tune::{Entry, tuned_note},
 };
 
 /// One launch and its counters.
@@ -40,6 +41,8 @@ pub struct Profiled {
     pub input: String,
     /// The GPU that the reduction is meant for.
     pub target: Target,
+    /// The entry of the tuning that chose the shape; `None` if tuning did not choose it.
+    pub tuned: Option<Entry>,
     /// The launches in order.
     pub launches: Vec<Launch>,
     /// The counters of all launches together.
@@ -49,13 +52,13 @@ pub struct Profiled {
 }
 
 /// A GPU for which launches are planned, such as `h100, 132 multiprocessors`.
-pub(crate) fn describe_gpu(gpu: &Gpu) -> String {
+pub fn describe_gpu(gpu: &Gpu) -> String {
     format!("{}, {} multiprocessors", gpu.name, gpu.multiprocessors)
 }
 
 impl Profiled {
     /// Makes a profile of what [`Instrument::Count`](crate::device::Instrument::Count) saw of a
-    /// plan. `None` if it saw no launch.
+    /// plan. `None` if it saw no launch. The profile says nothing of tuning.
     pub fn new(
         plan: Plan,
         input: String,
@@ -79,7 +82,7 @@ impl Profiled {
                 sum.counters += other.counters;
             }
         }
-        Some(Self { plan, input, target, launches, counters, instructions })
+        Some(Self { plan, input, target, tuned: None, launches, counters, instructions })
     }
 
     /// How many blocks of the first launch a multiprocessor holds.
@@ -92,6 +95,11 @@ impl Profiled {
     /// Whether the counters hold polls, whose number is the simulator's own.
     pub fn polls(&self) -> bool {
         self.plan.problem.variant.polls()
+    }
+
+    /// A sentence on the shape, if tuning chose it.
+    pub(super) fn tuned_note(&self) -> Option<String> {
+        self.tuned.as_ref().map(|entry| tuned_note(&self.plan, entry.n))
     }
 
     /// Sentences on the waste, or on why there is no verdict.

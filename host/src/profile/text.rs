@@ -10,7 +10,7 @@ use super::{
     listing,
     profiled::{Profiled, describe_gpu},
 };
-use crate::{output::Width, ptx::PtxLibrary, report::describe_launches};
+use crate::{output::Width, ptx::PtxLibrary, report::describe_launches, tune::Entry};
 
 /// The columns of the names above the figures.
 const NAMES: usize = 9;
@@ -33,14 +33,19 @@ impl Profiled {
         let facts = problem.variant.facts();
         let summed =
             if self.launches.len() > 1 { "; the figures are sums over all launches" } else { "" };
-        for (name, value) in [
-            ("kernel", format!("{} (variant {}, {})", self.plan.kernel, facts.label, facts.name)),
-            ("input", format!("{} {} elements, {}", problem.n, problem.element, self.input)),
-            ("launches", format!("{}{summed}", describe_launches(&self.plan))),
-            ("gpu", describe_gpu(&self.target.gpu)),
-            ("occupancy", self.describe_occupancy()),
-            ("registers", self.target.registers.to_string()),
-        ] {
+        let lines = [
+            (
+                "kernel",
+                Some(format!("{} (variant {}, {})", self.plan.kernel, facts.label, facts.name)),
+            ),
+            ("input", Some(format!("{} {} elements, {}", problem.n, problem.element, self.input))),
+            ("launches", Some(format!("{}{summed}", describe_launches(&self.plan)))),
+            ("tuned", self.tuned.as_ref().map(Entry::describe)),
+            ("gpu", Some(describe_gpu(&self.target.gpu))),
+            ("occupancy", Some(self.describe_occupancy())),
+            ("registers", Some(self.target.registers.to_string())),
+        ];
+        for (name, value) in lines.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             width.write_named(name, NAMES, &value, out)?;
         }
         writeln!(out, "\n{}\n", figures::grid(&figures(self)).within(width.columns()))?;

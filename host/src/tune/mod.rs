@@ -29,7 +29,9 @@
 //! ```
 
 mod cache;
+mod describe;
 mod search;
 
 pub use cache::{Cache, CacheError, Entry, FILE_NAME, VERSION};
+pub(crate) use describe::tuned_note;
 pub use search::{Candidate, Choice, Round, Search, Trial, candidates, search};

@@ -1,12 +1,15 @@
 //! Launches of any shape and with any arguments on the first GPU, through `cust`.
 
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
+use std::ptr;
 
 use anyhow::Context as _;
 use bench::plan::Case;
+use cuda_driver::{CUlaunchAttribute, CUlaunchConfig, Driver};
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
-use cust::error::CudaError;
+use cust::error::{CudaError, CudaResult, ToResult as _};
+use cust::function::Function;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
@@ -16,14 +19,15 @@ pub(crate) struct Gpu {
     // Declared before the context, so that the stream is destroyed first.
     stream: Stream,
     _context: Context,
+    driver: &'static Driver,
 }
 
 impl Gpu {
     pub(crate) fn open() -> anyhow::Result<Gpu> {
-        cuda_driver::load()?;
+        let driver = cuda_driver::load()?;
         let context = Context::new(Device::get_device(0)?)?;
         CurrentContext::set_current(&context)?;
-        Ok(Gpu { stream: Stream::new(StreamFlags::DEFAULT, None)?, _context: context })
+        Ok(Gpu { stream: Stream::new(StreamFlags::DEFAULT, None)?, _context: context, driver })
     }
 
     /// Launches the case and waits for its end. The inner result is an error if the kernel faults.
@@ -54,23 +58,65 @@ impl Gpu {
                 }
             });
         }
-        let pointers: Vec<*mut c_void> =
+        let mut pointers: Vec<*mut c_void> =
             values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
-        let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
         // SAFETY: there is a pointer for each argument of the plan, and the driver reads the
         // arguments before it returns. The arguments fit the kernel, because the plan is first run
         // on the simulator, which refuses arguments that do not fit. A faulty kernel can only
         // damage this process's memory on the GPU.
-        let launched = unsafe {
-            self.stream.launch(
-                &function,
-                shape(case.grid),
-                shape(case.block),
-                case.shared,
-                &pointers,
-            )
-        };
+        let launched = unsafe { self.start(&function, case, &mut pointers) };
         let end = launched.and_then(|()| self.stream.synchronize());
         Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error.as_raw()).to_string()))
+    }
+
+    /// Starts the case's kernel.
+    ///
+    /// # Safety
+    ///
+    /// `parameters` has a pointer to a value for each parameter of the kernel.
+    unsafe fn start(
+        &self,
+        function: &Function<'_>,
+        case: &Case,
+        parameters: &mut [*mut c_void],
+    ) -> CudaResult<()> {
+        let Case { grid, block, shared, cluster, cooperative, .. } = *case;
+        let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
+        if cluster == 1 && !cooperative {
+            // SAFETY: the caller's promise.
+            return unsafe {
+                self.stream.launch(function, shape(grid), shape(block), shared, parameters)
+            };
+        }
+        let mut attributes = [
+            CUlaunchAttribute::cooperative(cooperative),
+            if cluster > 1 {
+                CUlaunchAttribute::cluster_dimension(cluster, 1, 1)
+            } else {
+                CUlaunchAttribute::ignored()
+            },
+        ];
+        let config = CUlaunchConfig {
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: shared,
+            hStream: self.stream.as_inner(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as c_uint,
+        };
+        // SAFETY: the caller's promise; the configuration and its attributes outlive the call.
+        unsafe {
+            self.driver.cuLaunchKernelEx(
+                &raw const config,
+                function.to_raw(),
+                parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        }
+        .to_result()
     }
 }

@@ -24,6 +24,27 @@ pub(crate) enum MbarrierChange {
     Other,
 }
 
+/// Lanes of a warp that met at an instruction which names its members.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meeting<'a> {
+    pub(crate) kind: MeetingKind,
+    /// The lanes that continue.
+    pub(crate) lanes: u32,
+    /// The member mask of each lane.
+    pub(crate) members: &'a [u32; LANES],
+    /// The lanes that have not exited.
+    pub(crate) alive: u32,
+}
+
+/// The instruction of a [`Meeting`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MeetingKind {
+    /// `bar.warp.sync`, whose wait is over.
+    WarpSync,
+    /// A collective, which ran. The results of the lanes in `strays` are undefined.
+    Collective { strays: u32 },
+}
+
 /// An observer of the blocks of one worker. One block runs at a time. The default methods do
 /// nothing.
 ///
@@ -163,32 +184,10 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn proxy_fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
 
-    /// The wait of `lanes` at a `bar.warp.sync` is over. `members` holds the member mask of each
-    /// lane, and `alive` the lanes that have not exited. If lanes met at different instructions,
-    /// there is one call for each instruction.
+    /// Lanes of the warp met. If they met at different instructions, there is one call for each
+    /// instruction.
     #[inline(always)]
-    fn warp_sync(
-        &mut self,
-        _env: &Env<'_>,
-        _at: At,
-        _lanes: u32,
-        _members: &[u32; LANES],
-        _alive: u32,
-    ) {
-    }
-
-    /// A collective ran in `lanes`; the results of the lanes in `strays` are undefined.
-    #[inline(always)]
-    fn collective(
-        &mut self,
-        _env: &Env<'_>,
-        _at: At,
-        _lanes: u32,
-        _members: &[u32; LANES],
-        _alive: u32,
-        _strays: u32,
-    ) {
-    }
+    fn meeting(&mut self, _env: &Env<'_>, _at: At, _meeting: &Meeting<'_>) {}
 
     /// A lane reads a value in order to print it.
     #[inline(always)]

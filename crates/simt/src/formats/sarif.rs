@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::suppress::{Sorted, Suppression};
 use crate::fault::Fault;
@@ -118,8 +119,8 @@ struct Accepted {
 }
 
 impl Log {
-    /// The findings of a launch: its reports and the fault that stopped it. `file` is the file of
-    /// the suppressions.
+    /// The findings of launches: their reports and the fault that stopped them. `file` is the file
+    /// of the suppressions.
     pub fn new(sorted: &Sorted, fault: Option<&Fault>, file: Option<&str>) -> Log {
         let mut rules: Vec<Rule> = ReportKind::ALL
             .map(|kind| Rule {
@@ -146,6 +147,11 @@ impl Log {
             version: "2.1.0",
             runs: [Run { tool: Tool { driver }, results }],
         }
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        format!("{:#}\n", json!(self))
     }
 }
 

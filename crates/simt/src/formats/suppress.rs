@@ -25,14 +25,16 @@
 //! the two parties of a report is at the place, or was inlined there. Faults cannot be suppressed,
 //! because they stop the launch.
 
+use std::fs;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 
 use super::pattern::{matches, matches_path};
-use crate::observe::check::{Party, Report, ReportKind};
+use crate::observe::check::{Party, Report, ReportKind, Severity};
 
 /// A file of suppressions that cannot be used. The message names the line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -120,6 +122,15 @@ impl Suppression {
                 .as_ref()
                 .is_none_or(|place| parties.any(|party| place.holds_party(&report.module, party)))
     }
+
+    /// A note for people on a suppression that accepts no finding. `file` is its file.
+    pub fn note(&self, file: &Path) -> String {
+        let Suppression { class, line, .. } = self;
+        let file = file.display();
+        format!(
+            "note[unused-suppression]: this suppression of `{class}` accepts no finding of the launch\n  --> {file}:{line}"
+        )
+    }
 }
 
 /// The suppressions of a file.
@@ -138,7 +149,45 @@ pub struct Sorted {
     pub unused: Vec<Suppression>,
 }
 
+impl Sorted {
+    /// How many faults and findings of each severity there are, such as `1 error and 2 warnings`;
+    /// `None` if there are none.
+    pub fn summary(&self, faults: usize) -> Option<String> {
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let severities = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
+            let reports = self.reports.iter().filter(|report| report.severity == severity).count();
+            let unused = if severity == Severity::Note { self.unused.len() } else { 0 };
+            counted(reports + unused, severity.name())
+        });
+        let suppressed = self.suppressed.len();
+        let suppressed = (suppressed > 0).then(|| format!("{suppressed} suppressed"));
+        let all = [counted(faults, "fault")].into_iter().chain(severities).chain([suppressed]);
+        let all: Vec<String> = all.flatten().collect();
+        let (last, before) = all.split_last()?;
+        Some(if before.is_empty() {
+            last.clone()
+        } else {
+            format!("{} and {last}", before.join(", "))
+        })
+    }
+}
+
 impl Suppressions {
+    /// Reads the suppressions of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not of the form that is described above.
+    pub fn read(file: &Path) -> Result<Suppressions, SuppressError> {
+        let name = file.display();
+        let text = fs::read_to_string(file)
+            .map_err(|error| SuppressError(format!("cannot read {name}: {error}")))?;
+        text.parse().map_err(|error| SuppressError(format!("{name}: {error}")))
+    }
+
     /// The suppressions in the order of the file.
     pub fn all(&self) -> &[Suppression] {
         &self.0

@@ -77,6 +77,17 @@ pub enum DeviceError {
         /// The place in the PTX, and the reason why the simulator refuses it.
         reason: String,
     },
+    /// The simulator cannot launch a kernel, because the kernel uses something that the simulator
+    /// does not support. The other kernels of its module can be launched.
+    #[error(
+        "kernel {kernel} uses an instruction or declaration that the simulator does not support: {reason}"
+    )]
+    KernelNotSimulated {
+        /// The kernel's name.
+        kernel: String,
+        /// The place in the PTX, the reason, and the instruction or declaration as written.
+        reason: String,
+    },
     /// A module has no kernel of that name.
     #[error("module {module} has no kernel {kernel}")]
     NoKernel {

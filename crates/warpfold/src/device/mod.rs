@@ -401,6 +401,8 @@ impl Device {
     /// - [`DeviceError::Arguments`] if the arguments do not fit the parameters;
     /// - [`DeviceError::OtherDevice`] if the kernel belongs to another device;
     /// - [`DeviceError::DriverLacks`] if the driver cannot launch clusters or cooperative grids;
+    /// - [`DeviceError::KernelNotSimulated`] if the device is the simulator, and the kernel uses
+    ///   something that it does not support;
     /// - a fault of the kernel, or an error of the driver.
     pub unsafe fn launch(
         &self,

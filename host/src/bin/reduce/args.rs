@@ -16,7 +16,7 @@ use warpfold_lab::{
 use crate::{
     explain::ExplainArgs,
     ladder::{LadderArgs, QuizArgs},
-    options::{FillArgs, NoTunedArgs, OpArgs, ShapeArgs},
+    options::{BlockArgs, FillArgs, GpuArgs, NoTunedArgs, OpArgs, ShapeArgs},
     profile::{CompareArgs, ProfileArgs},
     sweep::SweepArgs,
     tune::TuneArgs,
@@ -31,7 +31,7 @@ use crate::{
     name = "reduce",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 if the result is right; 1 if the run failed, the result is wrong or --check found something; 2 if the \
+    after_help = "Exit status: 0 if the result is right; 1 if the run failed, the result is wrong or --check found something as severe as --fail-on names; 2 if the \
                   arguments or the input cannot be used; 130 if Ctrl-C ended the run (the measurements until then are written).\n\
                   The time is that of all launches. It does not include copies, nor the work of the host that combines partial \
                   results. On the simulator it is the wall-clock time of the simulation and says nothing about a GPU."
@@ -80,6 +80,9 @@ pub(crate) struct Args {
     /// little-endian elements of the type that --type names; - is the standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     input: Option<PathBuf>,
+
+    #[command(flatten)]
+    gpu: GpuArgs,
 
     #[command(flatten)]
     ptx: PtxArgs,
@@ -143,7 +146,7 @@ pub(crate) enum Command {
     /// List the rungs.
     List,
     /// Reduce something.
-    Reduce(Job),
+    Reduce(Box<Job>),
 }
 
 /// A reduction that was asked for.
@@ -155,6 +158,7 @@ pub(crate) struct Job {
     pub(crate) source: Source,
     pub(crate) request: Request,
     pub(crate) run: RunArgs,
+    pub(crate) gpu: GpuArgs,
     pub(crate) no_tuned: NoTunedArgs,
     pub(crate) ptx: PtxArgs,
     pub(crate) check: CheckArgs,
@@ -197,18 +201,19 @@ impl Args {
             }
         };
         self.check.refuse_gpu(self.run.device())?;
-        let ShapeArgs { block, grid } = self.shape;
-        Ok(Command::Reduce(Job {
+        let ShapeArgs { block: BlockArgs { block }, grid } = self.shape;
+        Ok(Command::Reduce(Box::new(Job {
             variant,
             op: self.op.op,
             element: self.element,
             source,
             request: Request { block, grid, finish: self.finish },
             run: self.run,
+            gpu: self.gpu,
             no_tuned: self.no_tuned,
             ptx: self.ptx,
             check: self.check,
-        }))
+        })))
     }
 }
 

@@ -16,9 +16,10 @@ use warpfold_lab::{
 };
 
 use crate::{
-    measure::{MeasureArgs, Tuned, check, counter, describe},
-    options::{GpuArgs, NoTunedArgs, TunedBlockArgs},
+    measure::{MeasureArgs, check, counter, describe},
+    options::{BlockArgs, GpuArgs, NoTunedArgs},
     pictures,
+    tuned::Tuned,
 };
 
 /// The arguments of `reduce ladder`.
@@ -38,7 +39,7 @@ pub(crate) struct LadderArgs {
     measure: MeasureArgs,
 
     #[command(flatten)]
-    block: TunedBlockArgs,
+    block: BlockArgs,
 
     /// If the rungs run on a GPU, also count the same launches on the simulator
     #[arg(long)]
@@ -63,7 +64,7 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
     let LadderArgs {
         n,
         measure,
-        block: TunedBlockArgs { block },
+        block: BlockArgs { block },
         counters,
         history,
         gpu,

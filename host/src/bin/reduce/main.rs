@@ -10,6 +10,7 @@ mod pictures;
 mod profile;
 mod sweep;
 mod tune;
+mod tuned;
 
 use std::{
     env,
@@ -32,8 +33,8 @@ use warpfold_lab::{
 
 use crate::{
     args::{Args, Command, Job, Source, Subcommands, USAGE},
-    measure::Tuned,
     options::no_plan,
+    tuned::Tuned,
 };
 
 fn main() -> ExitCode {
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
     exit(parse().and_then(Args::resolve).and_then(|command| match command {
         Command::Subcommand(subcommand) => run(*subcommand),
         Command::List => written(write_list(&mut io::stdout().lock())),
-        Command::Reduce(job) => reduce(&job),
+        Command::Reduce(job) => reduce(*job),
     }))
 }
 
@@ -68,7 +69,7 @@ enum Pending {
     File(InputFile),
 }
 
-fn reduce(job: &Job) -> Result<(), Failure> {
+fn reduce(job: Job) -> Result<(), Failure> {
     let (element, n, pending, input) = match &job.source {
         &Source::Fill { n, fill, seed } => (
             job.element.unwrap_or(ElementType::I32),
@@ -92,9 +93,10 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     check(&problem, &job.request).map_err(refused)?;
 
     let library = job.ptx.open()?;
-    let device = job.check.open(job.run.device())?;
+    let (device, watch) = job.check.open(job.run.device())?;
+    let gpu = job.gpu.on(device.info())?;
     // If the device cannot run the plan, that is said here, before any work.
-    let mut runner = Runner::new(&device, &library);
+    let mut runner = Runner::new(&device, &library).planning_for(gpu);
     let tuned = Tuned::load(job.no_tuned);
     let tuned = tuned.find(device.info(), &problem, &job.request, |request| {
         runner.limits(&problem, request).ok()
@@ -115,7 +117,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let runs = job.run.runs(device.info());
     let reduced = runner
         .reduce(&plan, &values, runs, |run| progress.say(describe_run(run, runs, device.info())));
-    let finished = Finished::new(&plan.kernel, &device, job.check);
+    let finished = Finished::new(&plan.kernel, &device, watch);
     let outcome = match reduced {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -129,6 +131,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     drop(progress);
 
     let mut report = Report::new(device.info(), &plan, input, &outcome, reference);
+    report.planned_for = gpu;
     report.tuned = tuned.map(|(entry, _)| entry);
     report.wrapped = wrapped;
     if wrapped {

@@ -5,20 +5,17 @@ use anyhow::{Result, bail};
 use clap::Args;
 use warpfold_lab::{
     cli::{
-        DeviceArgs, Failure, PtxArgs, SeedArgs, failed, interruptible, note, open_device, refused,
-        reps,
+        DeviceArgs, Failure, PtxArgs, SeedArgs, failed, interruptible, open_device, refused, reps,
     },
-    device::{Device, DeviceInfo, DeviceKind, Instrument},
+    device::{Device, DeviceKind, Instrument},
     element::ElementType,
     experiment::Runs,
-    ladder::{Bench, Contender, Event, LadderError, Measured, Refusal, Work},
-    launch::{DeviceLimits, Problem, Request},
+    ladder::{Event, LadderError, Measured, Refusal, Work},
     op::Op,
-    tune::{Cache, Entry},
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, FillArgs, NoTunedArgs, no_plan};
+use crate::options::{ElementArgs, FillArgs, no_plan};
 
 /// The arguments of a command that measures several rungs.
 #[derive(Args)]
@@ -146,74 +143,6 @@ pub(crate) fn describe(event: Event<'_>) -> Option<String> {
 pub(crate) fn check(measured: Option<&Measured>) -> Result<(), Failure> {
     let Some(Measured { plan, result, reference, .. }) = measured else { return Ok(()) };
     reference.check(&plan.kernel, *result).map_err(failed)
-}
-
-/// The environment variable that says to ignore what tuning found.
-const NO_TUNED_VARIABLE: &str = "WARPFOLD_NO_TUNE";
-
-/// The shapes that tuning found.
-pub(crate) struct Tuned(Vec<Entry>);
-
-impl Tuned {
-    /// Loads the shapes that are kept, unless they are to be ignored. If they cannot be read, they
-    /// are ignored too, with a note.
-    pub(crate) fn load(NoTunedArgs { no_tuned }: NoTunedArgs) -> Self {
-        let ignore =
-            no_tuned || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
-        if ignore {
-            return Self(Vec::new());
-        }
-        let entries = Cache::of_user().and_then(|cache| cache.load()).unwrap_or_else(|error| {
-            note(format_args!("{:#}: the tuned shapes are ignored", anyhow::Error::from(error)));
-            Vec::new()
-        });
-        Self(entries)
-    }
-
-    /// The entry for a problem whose shape is left open, and the request that follows from it.
-    /// `None` if there is no entry, or if it cannot be used. `limits` gives the limits of the
-    /// device for a request.
-    pub(crate) fn find(
-        &self,
-        device: &DeviceInfo,
-        problem: &Problem,
-        request: &Request,
-        limits: impl FnOnce(&Request) -> Option<DeviceLimits>,
-    ) -> Option<(&Entry, Request)> {
-        if request.block.is_some() || request.grid.is_some() {
-            return None;
-        }
-        let entry = self.0.iter().find(|entry| entry.is_for(device, problem))?;
-        let block = Request { block: Some(entry.block.into()), ..*request };
-        let tuned =
-            limits(&block).and_then(|limits| entry.request(problem, request.finish, &limits));
-        if tuned.is_none() {
-            note(format_args!(
-                "the tuned shape of variant {} cannot be used here, and is ignored",
-                problem.variant
-            ));
-        }
-        Some((entry, tuned?))
-    }
-
-    /// Each rung with its shape for this work.
-    pub(crate) fn contenders(
-        &self,
-        bench: &mut Bench<'_>,
-        work: &Work,
-        variants: &[Variant],
-        request: Request,
-    ) -> Vec<Contender> {
-        let contender = |&variant: &Variant| {
-            let problem = Problem { variant, op: work.op, element: work.element, n: work.n };
-            let device = bench.device().info();
-            match self.find(device, &problem, &request, |request| bench.limits(&problem, request)) {
-                Some((_, request)) => Contender { variant, request, tuned: true },
-                None => Contender { variant, request, tuned: false },
-            }
-        };
-        variants.iter().map(contender).collect()
-    }
 }
 
 #[cfg(test)]

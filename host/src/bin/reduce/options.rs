@@ -34,17 +34,12 @@ pub(crate) struct ElementArgs {
 /// The arguments that give the shape of the first launch.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ShapeArgs {
-    /// Number of threads in a block, a power of two [default: 256; 1024 for variant global]
-    #[arg(
-        long,
-        value_name = "B",
-        allow_hyphen_values = true,
-        value_parser = number("--block", "256")
-    )]
-    pub(crate) block: Option<u64>,
+    #[command(flatten)]
+    pub(crate) block: BlockArgs,
 
     /// Number of blocks in the first launch; any number for variants 7 and later, but the earlier
-    /// ones need exactly the number that follows from --n and --block [default: chosen by the tool]
+    /// ones need exactly the number that follows from --n and --block
+    /// [default: what `reduce tune` found, otherwise chosen by the tool]
     #[arg(
         long,
         value_name = "G",
@@ -54,9 +49,9 @@ pub(crate) struct ShapeArgs {
     pub(crate) grid: Option<u64>,
 }
 
-/// The argument that gives the block of rungs, if tuning may have found a shape for them.
+/// The argument that gives the block of rungs.
 #[derive(Args, Clone, Copy)]
-pub(crate) struct TunedBlockArgs {
+pub(crate) struct BlockArgs {
     /// Number of threads in a block, a power of two
     /// [default: what `reduce tune` found, otherwise 256, or 1024 for variant global]
     #[arg(

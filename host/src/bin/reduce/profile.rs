@@ -16,7 +16,10 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, FillArgs, GpuArgs, ShapeArgs, no_plan};
+use crate::{
+    options::{ElementArgs, FillArgs, GpuArgs, NoTunedArgs, ShapeArgs, no_plan},
+    tuned::Tuned,
+};
 
 /// The arguments of `reduce profile`.
 #[derive(Args)]
@@ -73,6 +76,9 @@ struct WorkArgs {
     #[command(flatten)]
     gpu: GpuArgs,
 
+    #[command(flatten)]
+    no_tuned: NoTunedArgs,
+
     /// Number of registers of a thread, from which the occupancy is computed
     /// [default: asked from ptxas, if it is on the PATH or the environment variable PTXAS names it]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = registers_of)]
@@ -95,7 +101,7 @@ fn registers_of(text: &str) -> Result<u32> {
 pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let &ProfileArgs { variant, ref work } = args;
     let library = work.ptx.open()?;
-    let profiled = work.run(variant, &library)?;
+    let profiled = work.run(variant, &library, &Tuned::load(work.no_tuned))?;
     work.output.write_own(
         profiled.document(),
         |out| profiled.write_text(&library, width(), out),
@@ -110,10 +116,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     for &variant in variants {
         check(&work.problem(variant), &work.request()).map_err(refused)?;
     }
-    let library = work.ptx.open()?;
+    let (library, tuned) = (work.ptx.open()?, Tuned::load(work.no_tuned));
     let profiles = variants
         .iter()
-        .map(|&variant| work.run(variant, &library))
+        .map(|&variant| work.run(variant, &library, &tuned))
         .collect::<Result<Vec<_>, _>>()?;
     let comparison =
         Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
@@ -130,11 +136,16 @@ impl WorkArgs {
     }
 
     fn request(&self) -> Request {
-        Request { block: self.shape.block, grid: self.shape.grid, finish: self.finish }
+        Request { block: self.shape.block.block, grid: self.shape.grid, finish: self.finish }
     }
 
     /// Runs one rung on a simulator that counts.
-    fn run(&self, variant: Variant, library: &PtxLibrary) -> Result<Profiled, Failure> {
+    fn run(
+        &self,
+        variant: Variant,
+        library: &PtxLibrary,
+        tuned: &Tuned,
+    ) -> Result<Profiled, Failure> {
         let (problem, request, gpu, seed) =
             (self.problem(variant), self.request(), self.gpu.simulated(), self.seed.seed);
         let Problem { op, element, n, .. } = problem;
@@ -147,6 +158,10 @@ impl WorkArgs {
         let device = interruptible(Device::simulator_with(Instrument::Count))?;
         let not_run = |error| self.ptx.not_run(error);
         let mut runner = Runner::new(&device, library).planning_for(Some(gpu));
+        let tuned = tuned.find(device.info(), &problem, &request, |request| {
+            runner.limits(&problem, request).ok()
+        });
+        let request = tuned.map_or(request, |(_, request)| request);
         let limits = runner.limits(&problem, &request).map_err(not_run)?;
         let plan = plan(&problem, &request, &limits).map_err(no_plan)?;
         runner.prepare(&plan).map_err(not_run)?;
@@ -168,6 +183,7 @@ impl WorkArgs {
         };
         let input = self.fill.fill.describe(seed);
         let profiled = Profiled::new(plan, input, target, device.take_observations());
-        profiled.context("the simulator counted no launch").map_err(failed)
+        let profiled = profiled.context("the simulator counted no launch").map_err(failed)?;
+        Ok(Profiled { tuned: tuned.map(|(entry, _)| entry.clone()), ..profiled })
     }
 }

@@ -10,8 +10,9 @@ use warpfold_lab::{
 };
 
 use crate::{
-    measure::{MeasureArgs, Tuned, check, describe},
-    options::{GpuArgs, NoTunedArgs, TunedBlockArgs},
+    measure::{MeasureArgs, check, describe},
+    options::{BlockArgs, GpuArgs, NoTunedArgs},
+    tuned::Tuned,
 };
 
 /// The default sizes on a GPU.
@@ -39,7 +40,7 @@ pub(crate) struct SweepArgs {
     measure: MeasureArgs,
 
     #[command(flatten)]
-    block: TunedBlockArgs,
+    block: BlockArgs,
 
     #[command(flatten)]
     gpu: GpuArgs,
@@ -113,7 +114,7 @@ fn step(text: &str) -> Result<u64> {
 
 /// Runs `reduce sweep`.
 pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
-    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, gpu, no_tuned, output } =
+    let SweepArgs { sizes, step, measure, block: BlockArgs { block }, gpu, no_tuned, output } =
         args;
     // A list that is too long is refused before any device is opened.
     let asked = sizes.map(|sizes| sizes.expand(step.unwrap_or(2))).transpose().map_err(refused)?;

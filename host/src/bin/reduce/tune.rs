@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use simt::occupancy::Gpu;
 use warpfold_lab::{
     cli::{Failure, OutputArgs, Progress, failed, note, number, open_device, refused},
     device::{Device, DeviceChoice, DeviceKind},
@@ -12,12 +13,13 @@ use warpfold_lab::{
     ladder::{LadderError, References, Refusal, Work},
     launch::{Plan, Problem, Request},
     output::{Cell, Column, Document, Table},
+    profile::describe_gpu,
     reference::WrongResult,
     tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
     variant::Variant,
 };
 
-use crate::measure::MeasureArgs;
+use crate::{measure::MeasureArgs, options::GpuArgs};
 
 /// The runs of each shape in the first round, where every shape is tried.
 const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
@@ -43,6 +45,9 @@ pub(crate) struct TuneArgs {
     #[arg(long)]
     even_simulated: bool,
 
+    #[command(flatten)]
+    gpu: GpuArgs,
+
     /// Delete the saved launch shapes of all GPUs, and exit
     #[arg(long)]
     clear: bool,
@@ -65,13 +70,14 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let TuneArgs { n, measure, even_simulated, output, .. } = args;
+    let TuneArgs { n, measure, even_simulated, gpu, output, .. } = args;
     let device = open(&measure, even_simulated)?;
     let library = measure.ptx.open()?;
     let failure = |error: RunError| measure.ptx.not_run(error);
     let (op, element) = (measure.op(), measure.element());
 
-    let mut runner = Runner::new(&device, &library);
+    let gpu = gpu.on(device.info())?;
+    let mut runner = Runner::new(&device, &library).planning_for(gpu);
     let problem = |&variant: &Variant| Problem { variant, op, element, n };
     let mut rungs = Vec::new();
     let mut notes = Vec::new();
@@ -154,7 +160,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     if !entries.is_empty() {
         cache.keep(&entries).map_err(failed)?;
         notes.push(format!(
-            "The shapes are saved in {}. On this device, `reduce` and `reduce ladder` use them unless --block or --grid is given.",
+            "The shapes are saved in {}. On this device, `reduce` and its commands ladder, sweep, profile and compare use them unless --block or --grid is given.",
             cache.path().display()
         ));
     }
@@ -164,7 +170,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
         notes
             .insert(0, format!("The command was interrupted: {done} of {asked} rungs were tuned."));
     }
-    output.write(Document { interrupted, ..document(&device, &measure, n, &found, notes) })?;
+    output.write(Document { interrupted, ..document(&device, gpu, &measure, n, &found, notes) })?;
     if interrupted {
         return Err(Failure::Interrupted(anyhow!("{done} of {asked} rungs were tuned")));
     }
@@ -232,6 +238,7 @@ fn micros(time: Duration) -> f64 {
 
 fn document(
     device: &Device,
+    gpu: Option<Gpu>,
     measure: &MeasureArgs,
     n: u64,
     found: &[(Variant, Search<'_>)],
@@ -291,13 +298,17 @@ fn document(
         .notes
         .push("A shape without a time was not measured, or the device could not run it.".into());
     let environment = [
-        ("device", device.info().name.clone()),
-        ("input", format!("{n} {element} elements, {}", fill.describe(seed))),
-        ("operation", op.to_string()),
+        ("device", Some(device.info().name.clone())),
+        ("planned for", gpu.map(|gpu| describe_gpu(&gpu))),
+        ("input", Some(format!("{n} {element} elements, {}", fill.describe(seed)))),
+        ("operation", Some(op.to_string())),
     ];
     Document {
         title: format!("Tuned shapes: {op} of {n} {element} elements"),
-        environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
+        environment: environment
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
         tables: vec![best, tried],
         ..Document::default()
     }

@@ -31,7 +31,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Lesson(Lesson::Explain(args)) => explain::explain(&args),
         Command::Lesson(Lesson::Generate(args)) => args.run(Args::command()),
         Command::List => written(write_list(&mut io::stdout().lock())),
-        Command::Transpose(job) => transpose(&job),
+        Command::Transpose(job) => transpose(job),
     }
 }
 
@@ -41,7 +41,7 @@ enum Pending {
     File(MatrixFile),
 }
 
-fn transpose(job: &Job) -> Result<(), Failure> {
+fn transpose(job: Job) -> Result<(), Failure> {
     let (element, rows, cols, pending, input) = match &job.source {
         &Source::Seed { rows, cols, seed } => {
             let element = job.element.unwrap_or(ElementType::F32);
@@ -67,7 +67,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     check(&problem, job.tile).map_err(refused)?;
 
     let library = job.ptx.open()?;
-    let device = job.check.open(job.run.device())?;
+    let (device, watch) = job.check.open(job.run.device())?;
     let plan = plan(&problem, job.tile, device.free_memory().map_err(failed)?).map_err(refused)?;
 
     let progress = Progress::new();
@@ -80,7 +80,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     let transposed = Runner::new(&device, &library).transpose(&plan, &matrix, runs, |run| {
         progress.say(describe_run(run, runs, device.info()));
     });
-    let finished = Finished::new(&plan.kernel, &device, job.check);
+    let finished = Finished::new(&plan.kernel, &device, watch);
     let outcome = match transposed {
         Ok(outcome) => outcome,
         Err(error) => {

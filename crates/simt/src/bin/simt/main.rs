@@ -8,7 +8,6 @@ mod json;
 mod list;
 mod load;
 mod run;
-mod severity;
 mod tables;
 mod traces;
 

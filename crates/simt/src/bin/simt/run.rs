@@ -14,13 +14,12 @@ use anyhow::{Context, anyhow};
 use serde_json::{Map, Value as Json, json};
 use simt::args::ArgSpec;
 use simt::sarif::Log;
-use simt::suppress::{Sorted, Suppression, Suppressions};
+use simt::suppress::{Sorted, Suppressions};
 use simt::{
-    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace,
-    TraceOptions,
+    Arg, Checked, Dim3, FailOn, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report,
+    Trace, TraceOptions,
 };
 
-use crate::severity::{self, FailOn};
 use crate::{Failure, json, load, print, refused, tables, traces};
 
 /// How much device memory the module's own variables may take, in bytes.
@@ -96,7 +95,8 @@ pub(crate) struct Args {
     #[arg(long)]
     check: bool,
 
-    /// The least severity of a report that makes the exit status 1; a fault always does
+    /// The least severity of a report that makes the exit status 1: error, warning, note or never;
+    /// a fault always does
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     fail_on: FailOn,
 
@@ -273,13 +273,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     }
-    let suppressions =
-        args.suppress.as_deref().map_or_else(|| Ok(Suppressions::default()), read)?;
+    let suppressions = args.suppress.as_deref().map(Suppressions::read).transpose();
+    let suppressions = suppressions.map_err(refused)?.unwrap_or_default();
     let outcome = launch(args, kernel, &suppressions)?;
     if let Some(file) = &args.sarif {
         let list = args.suppress.as_ref().map(|file| file.display().to_string());
         let log = Log::new(&outcome.findings, outcome.fault.as_deref(), list.as_deref());
-        fs::write(file, format!("{:#}\n", json!(log)))
+        fs::write(file, log.to_text())
             .with_context(|| format!("cannot write {}", file.display()))
             .map_err(Failure::Failed)?;
     }
@@ -293,26 +293,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         for report in &outcome.findings.reports {
             let _ = writeln!(err, "{report}\n");
         }
-        for Suppression { class, line, .. } in &outcome.findings.unused {
-            let file = args.suppress.as_ref().map_or("-".into(), |file| file.to_string_lossy());
-            let _ = writeln!(
-                err,
-                "note[unused-suppression]: this suppression of `{class}` accepts no finding of the launch\n  --> {file}:{line}\n"
-            );
+        let file = args.suppress.as_deref().unwrap_or(Path::new("-"));
+        for unused in &outcome.findings.unused {
+            let _ = writeln!(err, "{}\n", unused.note(file));
         }
         if let Some(fault) = &outcome.fault {
             let _ = writeln!(err, "{}", fault.report());
         }
     }
     if outcome.fails(args.fail_on) { Err(Failure::Reported) } else { Ok(()) }
-}
-
-/// Reads a file of suppressions.
-fn read(file: &Path) -> Result<Suppressions, Failure> {
-    let name = file.display();
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {name}")).map_err(refused)?;
-    text.parse::<Suppressions>().with_context(|| name.to_string()).map_err(refused)
 }
 
 fn launch(args: &Args, kernel: &Kernel, suppressions: &Suppressions) -> Result<Outcome, Failure> {
@@ -432,7 +421,7 @@ fn as_text(args: &Args, kernel: &Kernel, outcome: &Outcome) -> String {
     }
     text.push('\n');
     if args.check && outcome.fault.is_none() {
-        let _ = match severity::summary(&outcome.findings) {
+        let _ = match outcome.findings.summary(0) {
             None => writeln!(text, "Checked: nothing to report"),
             Some(summary) => writeln!(text, "Checked: {summary}"),
         };

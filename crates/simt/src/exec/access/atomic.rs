@@ -1,7 +1,6 @@
 //! Atomics of a warp.
 
-use std::sync::atomic::Ordering;
-use std::sync::atomic::fence;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 use super::request::{Request, by_space};
@@ -43,34 +42,25 @@ pub(crate) fn atomic<O: Observer>(
         }
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
-        let change = |registers: &Registers, lane: usize| {
+        each_cell(request, env, at.warp, |lane, cell| {
             let a = source(registers, atomic.a, lane);
             let b = atomic.b.map_or(0, |b| source(registers, b, lane));
-            move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
-        };
-        match request.space {
-            Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                let change = change(registers, lane);
-                old[lane] = memory::update(&found.words, offset, width, change);
-                changed |= change(old[lane]) != old[lane];
-            })?,
-            Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Cluster | Space::Local => {
-                request.check_block(env)?;
-                let stride = env.program.local_stride();
-                let memory = request.memory(env);
-                for lane in request.lanes() {
-                    let start =
-                        request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
-                    let bytes = &mut memory[start..start + width as usize];
-                    old[lane] = read(bytes, 0, width as usize);
-                    let new = change(registers, lane)(old[lane]);
-                    changed |= new != old[lane];
-                    let new = new.to_le_bytes();
-                    bytes.copy_from_slice(&new[..width as usize]);
+            let change = |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b);
+            let (found, new) = match cell {
+                Cell::Global(words, at) => {
+                    let found = memory::update(words, at, width, change);
+                    (found, change(found))
                 }
-            }
-        }
+                Cell::Block(bytes) => {
+                    let found = read(bytes, 0, width as usize);
+                    let new = change(found);
+                    bytes.copy_from_slice(&new.to_le_bytes()[..width as usize]);
+                    (found, new)
+                }
+            };
+            old[lane] = found;
+            changed |= new != found;
+        })?;
         put(registers, atomic.target, request.mask, old);
         observer.access(env, at, request);
         Ok(())
@@ -80,6 +70,40 @@ pub(crate) fn atomic<O: Observer>(
     }
     env.acted |= changed;
     Ok(changed)
+}
+
+/// The memory that one lane's atomic changes.
+enum Cell<'a> {
+    /// Words of global memory, and the offset in bytes there.
+    Global(&'a [AtomicU64], usize),
+    /// The bytes in shared or local memory.
+    Block(&'a mut [u8]),
+}
+
+/// Calls `each` with the cell of each lane, one lane after another.
+#[inline(always)]
+fn each_cell(
+    request: &Request,
+    env: &mut Env<'_>,
+    warp: u32,
+    mut each: impl FnMut(usize, Cell<'_>),
+) -> Result<(), LaneFault> {
+    match request.space {
+        Space::Global | Space::Generic => {
+            request.global(env, |lane, found, at| each(lane, Cell::Global(&found.words, at)))
+        }
+        Space::Param => request.refuse_parameter(),
+        Space::Shared | Space::Cluster | Space::Local => {
+            request.check_block(env)?;
+            let stride = env.program.local_stride();
+            let memory = request.memory(env);
+            for lane in request.lanes() {
+                let at = request.lane_base(stride, warp, lane) + request.addresses[lane] as usize;
+                each(lane, Cell::Block(&mut memory[at..at + request.total as usize]));
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Writes the old values to the target.
@@ -155,37 +179,30 @@ fn wide(
         }
     };
     let (mut low, mut high, mut changed) = ([0; LANES], [0; LANES], false);
-    let mut note = |lane: usize, old: u128, new: u128| {
-        (low[lane], high[lane]) = (old as u64, (old >> 64) as u64);
-        changed |= old != new;
-    };
-    match request.space {
-        Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-            let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-            let half = |at| u128::from(memory::load(&found.words, at, 8));
-            let old = half(offset) | half(offset + 8) << 64;
-            let new = change(lane, old);
-            if new != old {
-                memory::update(&found.words, offset, 8, |_| new as u64);
-                memory::update(&found.words, offset + 8, 8, |_| (new >> 64) as u64);
-            }
-            note(lane, old, new);
-        })?,
-        Space::Param => request.refuse_parameter()?,
-        Space::Shared | Space::Cluster | Space::Local => {
-            request.check_block(env)?;
-            let stride = env.program.local_stride();
-            let memory = request.memory(env);
-            for lane in request.lanes() {
-                let at = request.lane_base(stride, warp, lane) + request.addresses[lane] as usize;
-                let half = |at| u128::from(read(memory, at, 8));
+    each_cell(request, env, warp, |lane, cell| {
+        let (old, new) = match cell {
+            Cell::Global(words, at) => {
+                let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+                let half = |at| u128::from(memory::load(words, at, 8));
                 let old = half(at) | half(at + 8) << 64;
                 let new = change(lane, old);
-                memory[at..at + 16].copy_from_slice(&new.to_le_bytes());
-                note(lane, old, new);
+                if new != old {
+                    memory::update(words, at, 8, |_| new as u64);
+                    memory::update(words, at + 8, 8, |_| (new >> 64) as u64);
+                }
+                (old, new)
             }
-        }
-    }
+            Cell::Block(bytes) => {
+                let half = |at| u128::from(read(bytes, at, 8));
+                let old = half(0) | half(8) << 64;
+                let new = change(lane, old);
+                bytes.copy_from_slice(&new.to_le_bytes());
+                (old, new)
+            }
+        };
+        (low[lane], high[lane]) = (old as u64, (old >> 64) as u64);
+        changed |= new != old;
+    })?;
     if let Some(Slot::Double(target)) = atomic.target {
         put(registers, Some(Slot::Double(target)), request.mask, low);
         put(registers, Some(Slot::Double(target + 1)), request.mask, high);

@@ -2,7 +2,7 @@
 
 use super::state::Warp;
 use crate::exec::env::{BarrierState, Env};
-use crate::exec::observer::{At, Observer};
+use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::exec::raised::LaneFault;
 use crate::exec::split::{Split, State};
 use crate::fault::FaultKind;
@@ -129,7 +129,9 @@ impl Warp {
         let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
             if lanes != 0 {
                 observer.instruction(At { warp, pc }, lanes);
-                observer.warp_sync(env, At { warp, pc }, lanes, members, alive);
+                let kind = MeetingKind::WarpSync;
+                let meeting = Meeting { kind, lanes, members, alive };
+                observer.meeting(env, At { warp, pc }, &meeting);
             }
         };
         tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);

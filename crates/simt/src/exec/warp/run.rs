@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::meet::complete_lanes;
 use super::state::Warp;
 use crate::exec::env::Env;
-use crate::exec::observer::{At, Observer};
+use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::exec::raised::{LaneFault, Raised};
 use crate::exec::split::{Split, State};
 use crate::exec::{access, address, asynchronous, collective, mapped, print};
@@ -367,7 +367,13 @@ impl Warp {
                                 &members,
                             );
                             observer.instruction(at, mask);
-                            observer.collective(env, at, mask, &members, self.alive, strays);
+                            let meeting = Meeting {
+                                kind: MeetingKind::Collective { strays },
+                                lanes: mask,
+                                members: &members,
+                                alive: self.alive,
+                            };
+                            observer.meeting(env, at, &meeting);
                         }
                         _ => unreachable!("the outer match let only these through"),
                     }

@@ -7,22 +7,25 @@ use crate::exec::config::LaunchConfig;
 use crate::exec::env::Env;
 use crate::exec::launch::{Arg, LaunchError, run};
 use crate::exec::memory::Memory;
-use crate::exec::observer::{At, Observer};
+use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::fault::Lanes;
 use crate::module::Kernel;
 use crate::observe::check::{Checked, Report};
 use crate::registers::LANES;
 
 impl Reports {
+    /// Reports what is wrong with a meeting of lanes.
+    #[inline]
+    pub(super) fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        self.absent(env, at, meeting);
+        if let MeetingKind::Collective { strays: strays @ 1.. } = meeting.kind {
+            self.strays(env, at, strays);
+        }
+    }
+
     /// Reports members of a warp-level instruction that never arrive.
-    pub(super) fn absent(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        alive: u32,
-    ) {
+    fn absent(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        let Meeting { lanes: mask, members, alive, .. } = *meeting;
         let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
             return;
         };
@@ -61,7 +64,7 @@ impl Reports {
     }
 
     /// Reports lanes that read by a shuffle from lanes that do not take part.
-    pub(super) fn strays(&mut self, env: &Env<'_>, at: At, strays: u32) {
+    fn strays(&mut self, env: &Env<'_>, at: At, strays: u32) {
         let thread = at.warp * LANES as u32 + strays.trailing_zeros();
         let tell = || {
             let message = format!(
@@ -121,24 +124,8 @@ pub(crate) struct Warnings(pub(crate) Reports);
 
 impl Observer for Warnings {
     #[inline]
-    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, members: &[u32; LANES], alive: u32) {
-        self.0.absent(env, at, lanes, members, alive);
-    }
-
-    #[inline]
-    fn collective(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        lanes: u32,
-        members: &[u32; LANES],
-        alive: u32,
-        strays: u32,
-    ) {
-        self.0.absent(env, at, lanes, members, alive);
-        if strays != 0 {
-            self.0.strays(env, at, strays);
-        }
+    fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        self.0.meeting(env, at, meeting);
     }
 }
 

@@ -10,7 +10,7 @@ use super::threads::lanes;
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
-use crate::exec::observer::{At, MbarrierChange, Observer};
+use crate::exec::observer::{At, MbarrierChange, Meeting, MeetingKind, Observer};
 use crate::ir::{Op, Space};
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
 use crate::registers::{LANES, Registers};
@@ -151,25 +151,15 @@ impl Observer for Check {
         self.tick();
     }
 
-    fn warp_sync(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
-        self.reports.absent(env, at, mask, members, alive);
-        self.order().warp_sync(at.warp, mask, members);
-        self.tick();
-    }
-
-    fn collective(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        alive: u32,
-        strays: u32,
-    ) {
-        self.reports.absent(env, at, mask, members, alive);
-        if strays != 0 {
-            self.reports.strays(env, at, strays);
-            self.stray(env, at, strays);
+    fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        self.reports.meeting(env, at, meeting);
+        match meeting.kind {
+            MeetingKind::WarpSync => {
+                self.order().warp_sync(at.warp, meeting.lanes, meeting.members);
+                self.tick();
+            }
+            MeetingKind::Collective { strays: 0 } => {}
+            MeetingKind::Collective { strays } => self.stray(env, at, strays),
         }
     }
 

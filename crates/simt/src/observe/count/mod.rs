@@ -14,13 +14,12 @@ use crate::exec::copies::Copy;
 use crate::exec::env::Env;
 use crate::exec::launch::{Arg, LaunchError, run};
 use crate::exec::memory::Memory;
-use crate::exec::observer::{At, Observer};
+use crate::exec::observer::{At, Meeting, Observer};
 use crate::ir::{Async, Collective, Op, Place, Program, Space};
 use crate::module::Kernel;
 use crate::observe::check::{Report, Reports, Warnings};
 use crate::observe::hardware::Service;
 use crate::ptx::ast::{self, Frame};
-use crate::registers::LANES;
 
 /// The counts of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,21 +192,8 @@ impl Observer for Count {
     }
 
     #[inline]
-    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, members: &[u32; LANES], alive: u32) {
-        self.warnings.warp_sync(env, at, lanes, members, alive);
-    }
-
-    #[inline]
-    fn collective(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        lanes: u32,
-        members: &[u32; LANES],
-        alive: u32,
-        strays: u32,
-    ) {
-        self.warnings.collective(env, at, lanes, members, alive, strays);
+    fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        self.warnings.meeting(env, at, meeting);
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use crate::exec::copies::Copy as AsyncCopy;
 use crate::exec::env::Env;
 use crate::exec::launch::{Arg, LaunchError, run};
 use crate::exec::memory::{self, Memory};
-use crate::exec::observer::{At, Observer};
+use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::fault::{Access, Fault, Space};
 use crate::ir;
 use crate::module::Kernel;
@@ -460,21 +460,11 @@ impl Observer for Tracer<'_> {
         self.cut(env, PhaseEnd::Barrier { id });
     }
 
-    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, members: &[u32; LANES], alive: u32) {
-        self.warnings.warp_sync(env, at, lanes, members, alive);
-        self.cut(env, PhaseEnd::WarpSync { warp: at.warp, lanes });
-    }
-
-    fn collective(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        lanes: u32,
-        members: &[u32; LANES],
-        alive: u32,
-        strays: u32,
-    ) {
-        self.warnings.collective(env, at, lanes, members, alive, strays);
+    fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
+        self.warnings.meeting(env, at, meeting);
+        if meeting.kind == MeetingKind::WarpSync {
+            self.cut(env, PhaseEnd::WarpSync { warp: at.warp, lanes: meeting.lanes });
+        }
     }
 
     fn end(&mut self, env: &Env<'_>) {

@@ -277,10 +277,16 @@ impl SimulatedKernel {
             LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
                 DeviceError::Interrupted { kernel: self.name.clone() }
             }
-            LaunchError::Unsupported { .. } => DeviceError::NotSimulated {
-                module: self.module.name.clone(),
-                reason: error.to_string(),
-            },
+            LaunchError::Unsupported { module, kernel, first, others } => {
+                let more = match others {
+                    0 => String::new(),
+                    others => format!(", and {others} more"),
+                };
+                DeviceError::KernelNotSimulated {
+                    kernel,
+                    reason: format!("{module}:{first}{more}"),
+                }
+            }
             error => DeviceError::Fault(SimulatorFault(Box::new(error))),
         };
         #[cfg(feature = "testing")]
