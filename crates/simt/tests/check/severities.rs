@@ -245,3 +245,32 @@ fn a_part_of_a_warp_that_exits_beside_a_barrier_is_a_warning() {
     let late = "setp.ge.u32 %p1, %r10, 40; @%p1 bra late; add.u32 %r1, %r10, 1; bra meet; late: add.u32 %r1, %r10, 2; meet: bar.sync 0;";
     assert_eq!(found(config, late), []);
 }
+
+#[test]
+fn a_part_of_a_warp_that_runs_on_behind_a_barrier_is_an_error() {
+    let config = LaunchConfig::new(2, 64);
+    let error = [(DivergentBarrier, Error)];
+    let skip = |barrier: &str, rest: &str| {
+        format!("setp.ge.u32 %p1, %r10, 40; @%p1 bra after; {barrier} after: {rest}")
+    };
+    let store = "st.global.u32 [%d12], %r10;";
+    assert_eq!(found(config, &skip("bar.sync 0;", store)), error);
+    assert_eq!(found(config, &skip("barrier.sync.aligned 3;", store)), error);
+    // A whole warp skips a barrier that the other warp alone reaches.
+    let counted = "setp.ge.u32 %p1, %r10, 32; @%p1 bra after; bar.sync 1, 32; after:";
+    assert_eq!(found(config, &format!("{counted} {store}")), []);
+    // Lanes that leave a loop earlier than others skip its barrier.
+    let turns = |count: &str| {
+        format!(
+            "mov.u32 %r1, 0; {count} loop: setp.ge.u32 %p1, %r1, %r2; @%p1 bra after;
+            add.u32 %r1, %r1, 1; bar.sync 0; bra loop; after: {store}"
+        )
+    };
+    assert_eq!(found(config, &turns("and.b32 %r2, %r10, 1;")), error);
+    assert_eq!(found(config, &turns("mov.u32 %r2, 3;")), []);
+    // Lanes that return early in a loop have executed what lies behind the barrier before.
+    let early = "mov.u32 %r1, 0; loop: add.u32 %r1, %r1, 1; st.global.u32 [%d12], %r1;
+        setp.gt.u32 %p1, %r1, 1; setp.ge.and.u32 %p2, %r10, 40, %p1; @%p2 bra done;
+        bar.sync 0; setp.lt.u32 %p3, %r1, 3; @%p3 bra loop; done:";
+    assert_eq!(found(config, early), [(DivergentBarrier, Warning)]);
+}

@@ -6,6 +6,7 @@ use super::order::BlockOrder;
 use super::publish::Logs;
 use super::sites::{MAX_SITES, Site};
 use super::threads::warp_of;
+use crate::fault::Access;
 
 /// How many words one page of global shadow covers: 16 KiB of memory.
 const PAGE: usize = 1 << 12;
@@ -45,6 +46,11 @@ impl Cell {
     /// Records the write of a copy whose bytes have arrived.
     pub(super) fn copied(&mut self, stamp: u32, thread: u32, site: u32) {
         self.set_write(stamp, thread, site, 0);
+    }
+
+    fn last_write(&self) -> Earlier {
+        let (write, stamp) = (self.write, self.write_stamp);
+        Earlier { stamp, thread: write & 0x3ff, site: write >> 10 & 0xfff, byte: write >> 22 & 3 }
     }
 
     fn readers(&self) -> [u32; 2] {
@@ -231,14 +237,7 @@ impl History {
         }
         let mut conflict = None;
         if cell.write_stamp != 0 {
-            let (write, stamp) = (cell.write, cell.write_stamp);
-            let earlier = Earlier {
-                stamp,
-                thread: write & 0x3ff,
-                site: write >> 10 & 0xfff,
-                byte: write >> 22 & 3,
-            };
-            conflict = self.conflict(order, present, thread, byte, earlier);
+            conflict = self.conflict(order, present, thread, byte, cell.last_write());
         }
         let readers = (cell.read_stamp != 0).then(|| self.readers(cell));
         if present.info.writes() {
@@ -251,6 +250,39 @@ impl History {
             self.remember_read(order, present, cell, thread, byte, readers);
         }
         conflict
+    }
+
+    /// The strong store of another warp from which a strong load takes its value, if nothing orders
+    /// the two. The two do not conflict.
+    pub(super) fn unfenced(
+        &self,
+        order: &BlockOrder,
+        present: &Present,
+        (cell, word): (&Cell, usize),
+        thread: u32,
+        byte: u32,
+    ) -> Option<Conflict> {
+        if cell.write_stamp == 0 {
+            return None;
+        }
+        let earlier = cell.last_write();
+        let there = self.sites[earlier.site as usize];
+        if there.access != Access::Write
+            || !there.is_strong()
+            || !present.info.is_as_wide_as(there)
+            || present.info.bytes_of_word(byte) & there.bytes_of_word(earlier.byte) == 0
+        {
+            return None;
+        }
+        let ticket = self.block_of(order, earlier.stamp);
+        let relation = match ticket == order.ticket {
+            true if warp_of(thread) == warp_of(earlier.thread) => return None,
+            true => Relation::SameBlock,
+            false if present.info.is_wide() && there.is_wide() => Relation::OtherBlock,
+            false => return None,
+        };
+        let ordered = self.is_ordered(order, ticket, thread, earlier);
+        (!ordered).then_some(Conflict { thread, word, earlier, ticket, relation })
     }
 
     /// The stamp, thread and site of the last write to a word and of the reads since.
