@@ -100,7 +100,7 @@ fn a_report_names_the_flag_and_the_side_without_a_fence() {
     assert_eq!((report.here.line, report.other.as_ref().map(|of| of.line)), (30, Some(22)));
     let [report] = &reports(config, &with("membar.gl;", ""))[..] else { panic!("one report") };
     let text = report.to_string();
-    let wanted = "no fence of the readers orders the read of the flag before this read";
+    let wanted = "no fence whose scope suffices orders the read of the flag before this read";
     assert!(text.contains(wanted), "{text}");
 }
 

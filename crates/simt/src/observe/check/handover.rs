@@ -18,8 +18,8 @@
 //! does not say so, but barriers of the grid are often written that way.
 //!
 //! The finding is an error in two cases: if a load waits for the flag in a loop that has no other
-//! effect on memory; or if an atomic that is in no loop reads the flag, and the storing thread has
-//! no fence before the flag. In all other cases it is a warning, because the program may be correct
+//! effect on memory; or if an atomic that is in no loop reads the flag, the storing thread is in
+//! another block, and it has no fence before the flag. In all other cases it is a warning, because the program may be correct
 //! with an old value. An atomic in a loop, for example, may be a counter of work.
 //!
 //! These handovers are missed: values in shared memory; values that an atomic writes or reads;
@@ -37,7 +37,7 @@ use super::known::{Known, learn, merge};
 use super::order::BlockOrder;
 use super::publish::{Logs, Release};
 use super::report::{Found, MemoryAccess, Party, ReportKind, Severity, conflict_message};
-use super::shadow::Conflict;
+use super::shadow::{Conflict, Relation};
 use super::sites::Site;
 use super::threads::lanes;
 use crate::exec::access::Request;
@@ -70,6 +70,7 @@ pub(super) struct Handover {
     roles: Vec<Role>,
     /// The log of the writes that strong reads of global memory see, by address.
     heads: HashMap<u64, u32>,
+    /// In each release, `near` is what the thread knew at the write, and `far` what it had fenced.
     logs: Logs,
     writes: usize,
     /// By log: the address, and the site that reads the flag there and says most.
@@ -188,8 +189,13 @@ impl Handover {
         };
         self.heads.insert(address, log);
         let row = order.row(thread);
-        let (near, far) = (Some(row.clone()), Some(row));
-        self.logs.append(log, Release { ticket: order.ticket, near, far, published: None });
+        let fenced = match site.ordering.releases() {
+            true => Some(row.clone()),
+            false => order.fences.of(thread)[1].clone(),
+        };
+        let (near, far) = (Some(row), fenced.filter(|_| site.is_wide()));
+        let published = order.published.clone().filter(|_| site.is_wide());
+        self.logs.append(log, Release { ticket: order.ticket, near, far, published });
     }
 }
 
@@ -218,27 +224,31 @@ impl Check {
         conflict: &Conflict,
     ) {
         let (Some(handover), Some(block)) = (&self.handover, &self.block) else { return };
-        let Conflict { thread, word, earlier, ticket, .. } = *conflict;
+        let Conflict { thread, word, earlier, ticket, relation } = *conflict;
+        let other_block = relation == Relation::OtherBlock;
         let store = (ticket, earlier.thread, earlier.stamp);
         let lane = thread as usize % LANES;
         let here_access = access_of(env, request, lane);
         let payload = here_access.address & !3..here_access.address + here_access.bytes;
         let mut flags = block.heard.lists(thread).filter(|known| {
             let (address, _) = handover.flags[known.log as usize];
-            let announces = Known { wide: true, ..**known };
-            !payload.contains(&address) && handover.logs.publishes(u64::MAX, &announces, store)
+            let whole = Known { wide: true, ..**known };
+            !payload.contains(&address) && handover.logs.publishes(ticket, &whole, store)
         });
         let Some(known) = flags.next() else { return };
         let (address, Some(flag)) = handover.flags[known.log as usize] else { return };
-        let mut seen = block.order.observed.values().flatten();
-        let fenced = seen.any(|of| self.history.logs.publishes(env.ticket, &of.known, store));
+        let is_fenced = |known: &Known| {
+            let whole = Known { wide: true, ..*known };
+            handover.logs.publishes(u64::MAX, &whole, store)
+        };
+        let fenced = is_fenced(known);
         // Programs rely everywhere on a barrier in the place of the second fence.
-        if fenced && (known.wide || flags.any(|known| known.wide)) {
+        if fenced && known.wide || flags.any(|known| known.wide && is_fenced(known)) {
             return;
         }
         let severity = match handover.roles[flag as usize] {
             Role::Flag { waits: true, .. } => Severity::Error,
-            Role::Flag { once: true, .. } if !fenced => Severity::Error,
+            Role::Flag { once: true, .. } if !fenced && other_block => Severity::Error,
             _ => Severity::Warning,
         };
         let there = self.history.sites[earlier.site as usize];
@@ -250,10 +260,12 @@ impl Check {
             MemoryAccess { access: there.access, address: start, bytes, ..here_access };
         let tell = || {
             let line = env.program.places[flag.pc as usize].line;
-            let missing = if fenced {
-                "no fence of the readers orders the read of the flag before this read"
-            } else {
-                "no fence whose scope suffices orders that write before the flag"
+            let missing = match (other_block, fenced) {
+                (false, _) => "no two fences order the accesses of the two threads",
+                (true, true) => {
+                    "no fence whose scope suffices orders the read of the flag before this read"
+                }
+                (true, false) => "no fence whose scope suffices orders that write before the flag",
             };
             let why = format!(
                 ", and that the flag at {address:#x} announces, which line {line} of the PTX reads, but {missing}"
