@@ -4,7 +4,7 @@ use simt::ReportKind::{DivergentBarrier, Race, StrayShuffle, UninitializedRead, 
 use simt::Severity::{Error, Warning};
 use simt::{LaunchConfig, Module, ReportKind, Severity};
 
-use crate::{SEEDS, kernel, run};
+use crate::{SEEDS, kernel, kernel_beside, run};
 
 /// The classes and severities of the reports on a kernel, which are the same in every order of its
 /// warps.
@@ -273,4 +273,31 @@ fn a_part_of_a_warp_that_runs_on_behind_a_barrier_is_an_error() {
         setp.gt.u32 %p1, %r1, 1; setp.ge.and.u32 %p2, %r10, 40, %p1; @%p2 bra done;
         bar.sync 0; setp.lt.u32 %p3, %r1, 3; @%p3 bra loop; done:";
     assert_eq!(found(config, early), [(DivergentBarrier, Warning)]);
+}
+
+#[test]
+fn lanes_beside_a_barrier_are_named_with_lines_of_the_source() {
+    let body = |rest: &str| {
+        format!(
+            ".loc 1 7 1
+            setp.ge.u32 %p1, %r10, 40; @%p1 bra after;
+            .loc 1 8 1
+            bar.sync 0;
+            after:
+            .loc 1 9 1
+            {rest}"
+        )
+    };
+    let report = |rest: &str| {
+        let module = kernel_beside(".file 1 \"k.cu\"\n", &body(rest));
+        run(&module, &LaunchConfig::new(1, 64)).reports[0].to_string()
+    };
+    let (error, warning) = (report("st.global.u32 [%d12], %r10;"), report(""));
+    let said = "lanes 8-31 of warp 1 of block (0,0,0) run on behind a barrier of whole warps, at which lanes 0-7 of the warp wait";
+    assert!(
+        error.contains(said) && error.contains("k.cu:8") && error.contains("k.cu:9"),
+        "{error}"
+    );
+    let said = "lanes 0-7 of warp 1 of block (0,0,0) wait at a barrier of whole warps, and lanes 8-31 of the warp exit without it";
+    assert!(warning.contains(said) && warning.contains("k.cu:8"), "{warning}");
 }

@@ -19,8 +19,9 @@
 //!
 //! The finding is an error in two cases: if a load waits for the flag in a loop that has no other
 //! effect on memory; or if an atomic that is in no loop reads the flag, the storing thread is in
-//! another block, and it has no fence before the flag. In all other cases it is a warning, because the program may be correct
-//! with an old value. An atomic in a loop, for example, may be a counter of work.
+//! another block, and it has no fence before the flag. In all other cases it is a warning, because
+//! the program may be correct with an old value. An atomic in a loop, for example, may be a counter
+//! of work.
 //!
 //! These handovers are missed: values in shared memory; values that an atomic writes or reads;
 //! values that the reader compares; flags in shared memory; flags that are handed on from block to
@@ -37,9 +38,9 @@ use super::known::{Known, learn, merge};
 use super::order::BlockOrder;
 use super::publish::{Logs, Release};
 use super::report::{Found, MemoryAccess, Party, ReportKind, Severity, conflict_message};
-use super::shadow::{Conflict, Relation};
+use super::shadow::{Cell, Conflict, History, Present, Relation};
 use super::sites::Site;
-use super::threads::lanes;
+use super::threads::{lanes, warp_of};
 use crate::exec::access::Request;
 use crate::exec::env::Env;
 use crate::exec::observer::At;
@@ -93,10 +94,14 @@ impl Heard {
             return;
         }
         let met = |list: &mut Arc<Vec<Known>>, seen: &[Known]| {
-            seen.iter().for_each(|known| learn(list, Known { wide: true, ..*known }));
+            for known in seen {
+                learn(list, Known { wide: true, ..*known });
+            }
         };
         if whole {
-            std::mem::take(&mut self.own).values().for_each(|seen| met(&mut self.all, seen));
+            for seen in std::mem::take(&mut self.own).values() {
+                met(&mut self.all, seen);
+            }
             return;
         }
         let threads = threads
@@ -180,22 +185,55 @@ impl Handover {
             return;
         }
         self.writes += 1;
-        let log = match head.filter(|_| site.access == Access::Atomic) {
-            Some(log) => log,
-            None => {
-                self.flags.push((address, None));
-                self.logs.start()
-            }
-        };
+        let log = head.filter(|_| site.access == Access::Atomic).unwrap_or_else(|| {
+            self.flags.push((address, None));
+            self.logs.start()
+        });
         self.heads.insert(address, log);
         let row = order.row(thread);
-        let fenced = match site.ordering.releases() {
-            true => Some(row.clone()),
-            false => order.fences.of(thread)[1].clone(),
+        let fenced = if site.ordering.releases() {
+            Some(row.clone())
+        } else {
+            order.fences.of(thread)[1].clone()
         };
         let (near, far) = (Some(row), fenced.filter(|_| site.is_wide()));
         let published = order.published.clone().filter(|_| site.is_wide());
         self.logs.append(log, Release { ticket: order.ticket, near, far, published });
+    }
+}
+
+impl History {
+    /// The strong store of another warp from which a strong load takes its value, if nothing orders
+    /// the two. The two do not conflict.
+    pub(super) fn unfenced(
+        &self,
+        order: &BlockOrder,
+        present: &Present,
+        (cell, word): (&Cell, usize),
+        thread: u32,
+        byte: u32,
+    ) -> Option<Conflict> {
+        let earlier = cell.last_write();
+        if earlier.stamp == 0 {
+            return None;
+        }
+        let there = self.sites[earlier.site as usize];
+        if there.access != Access::Write
+            || !there.is_strong()
+            || !present.info.is_as_wide_as(there)
+            || present.info.bytes_of_word(byte) & there.bytes_of_word(earlier.byte) == 0
+        {
+            return None;
+        }
+        let ticket = self.block_of(order, earlier.stamp);
+        let relation = match ticket == order.ticket {
+            true if warp_of(thread) == warp_of(earlier.thread) => return None,
+            true => Relation::SameBlock,
+            false if present.info.is_wide() && there.is_wide() => Relation::OtherBlock,
+            false => return None,
+        };
+        let ordered = self.is_ordered(order, ticket, thread, earlier);
+        (!ordered).then_some(Conflict { thread, word, earlier, ticket, relation })
     }
 }
 

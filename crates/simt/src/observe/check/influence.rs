@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::operands::targets;
 use super::undefined::register;
 use crate::ir::{Address, BarrierKind, Collective, Guard, Init, Op, Program, Slot, Space};
-use crate::ptx::ast::AtomOp;
+use crate::ptx::ast::{AtomOp, VoteMode};
 use crate::registers::File;
 
 /// A place that holds a value or a part of it.
@@ -92,10 +92,12 @@ fn flow(program: &Program, pc: usize) -> (Vec<Place>, Vec<Place>) {
             BarrierKind::Plain(_) => (Vec::new(), Vec::new()),
         },
         Op::Collective { collective, .. } => match &**collective {
-            Collective::Shuffle { target, a, .. } => (vec![word(*a)], vec![word(*target)]),
+            Collective::Shuffle { target, a, .. } | Collective::Redux { target, a, .. } => {
+                (vec![word(*a)], vec![word(*target)])
+            }
             // A vote writes a word or a predicate.
             Collective::Vote { mode, target, source, .. } => {
-                let ballot = matches!(mode, crate::ptx::ast::VoteMode::Ballot);
+                let ballot = matches!(mode, VoteMode::Ballot);
                 let target = if ballot { word(*target) } else { predicate(*target) };
                 (vec![predicate(*source)], vec![target])
             }
@@ -103,7 +105,6 @@ fn flow(program: &Program, pc: usize) -> (Vec<Place>, Vec<Place>) {
                 let targets = target.map(word).into_iter().chain(all.map(predicate));
                 (vec![of_slot(*a)], targets.collect())
             }
-            Collective::Redux { target, a, .. } => (vec![word(*a)], vec![word(*target)]),
             Collective::Elect { .. } => (Vec::new(), Vec::new()),
         },
         _ => (Vec::new(), Vec::new()),
@@ -143,7 +144,9 @@ pub(super) fn reachable(program: &Program, pc: u32, passes: impl Fn(u32) -> bool
 pub(super) fn leading_to(program: &Program, pc: u32) -> HashSet<u32> {
     let mut before: HashMap<u32, Vec<u32>> = HashMap::new();
     for from in 0..program.code.len() as u32 {
-        next(program, from).into_iter().for_each(|to| before.entry(to).or_default().push(from));
+        for to in next(program, from) {
+            before.entry(to).or_default().push(from);
+        }
     }
     let (mut seen, mut open) = (HashSet::new(), vec![pc]);
     while let Some(pc) = open.pop() {

@@ -6,7 +6,6 @@ use super::order::BlockOrder;
 use super::publish::Logs;
 use super::sites::{MAX_SITES, Site};
 use super::threads::warp_of;
-use crate::fault::Access;
 
 /// How many words one page of global shadow covers: 16 KiB of memory.
 const PAGE: usize = 1 << 12;
@@ -48,7 +47,7 @@ impl Cell {
         self.set_write(stamp, thread, site, 0);
     }
 
-    fn last_write(&self) -> Earlier {
+    pub(super) fn last_write(&self) -> Earlier {
         let (write, stamp) = (self.write, self.write_stamp);
         Earlier { stamp, thread: write & 0x3ff, site: write >> 10 & 0xfff, byte: write >> 22 & 3 }
     }
@@ -252,39 +251,6 @@ impl History {
         conflict
     }
 
-    /// The strong store of another warp from which a strong load takes its value, if nothing orders
-    /// the two. The two do not conflict.
-    pub(super) fn unfenced(
-        &self,
-        order: &BlockOrder,
-        present: &Present,
-        (cell, word): (&Cell, usize),
-        thread: u32,
-        byte: u32,
-    ) -> Option<Conflict> {
-        if cell.write_stamp == 0 {
-            return None;
-        }
-        let earlier = cell.last_write();
-        let there = self.sites[earlier.site as usize];
-        if there.access != Access::Write
-            || !there.is_strong()
-            || !present.info.is_as_wide_as(there)
-            || present.info.bytes_of_word(byte) & there.bytes_of_word(earlier.byte) == 0
-        {
-            return None;
-        }
-        let ticket = self.block_of(order, earlier.stamp);
-        let relation = match ticket == order.ticket {
-            true if warp_of(thread) == warp_of(earlier.thread) => return None,
-            true => Relation::SameBlock,
-            false if present.info.is_wide() && there.is_wide() => Relation::OtherBlock,
-            false => return None,
-        };
-        let ordered = self.is_ordered(order, ticket, thread, earlier);
-        (!ordered).then_some(Conflict { thread, word, earlier, ticket, relation })
-    }
-
     /// The stamp, thread and site of the last write to a word and of the reads since.
     pub(super) fn accesses(&self, cell: &Cell) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
         let write = (cell.write_stamp, cell.write & 0x3ff, cell.write >> 10 & 0xfff);
@@ -359,11 +325,17 @@ impl History {
         }
     }
 
-    fn block_of(&self, order: &BlockOrder, stamp: u32) -> u64 {
+    pub(super) fn block_of(&self, order: &BlockOrder, stamp: u32) -> u64 {
         if stamp >= order.run_start { order.ticket } else { self.runs.owner(stamp) }
     }
 
-    fn is_ordered(&self, order: &BlockOrder, ticket: u64, thread: u32, earlier: Earlier) -> bool {
+    pub(super) fn is_ordered(
+        &self,
+        order: &BlockOrder,
+        ticket: u64,
+        thread: u32,
+        earlier: Earlier,
+    ) -> bool {
         if ticket == order.ticket && order.knows(thread, earlier.thread, earlier.stamp) {
             return true;
         }
