@@ -4,6 +4,7 @@
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
 
 mod fences;
+mod handover;
 mod programs;
 mod races;
 mod reports;

@@ -158,7 +158,7 @@ fn uses_of_nothing_name_the_read() {
 #[test]
 fn what_cannot_change_a_result_is_a_warning() {
     assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 40; @%p1 bra done; bar.sync 0; done:"), @r"
-    warning[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at a barrier of whole warps, and lanes 8-31 of its warp exit without it
+    warning[divergent-barrier]: lanes 0-7 of warp 1 of block (0,0,0) wait at a barrier of whole warps, and lanes 8-31 of the warp exit without it
       --> k.ptx:20
        | bar.sync 0;
     other: thread (40,0,0) of block (0,0,0) exits here
@@ -188,6 +188,15 @@ fn what_cannot_change_a_result_is_a_warning() {
 
 #[test]
 fn barriers_and_masks_name_who_waits() {
+    assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ne.u32 %p1, %r10, 40; @%p1 bra on; bar.sync 0; on: st.global.u32 [%d12], 1;"), @r"
+    error[divergent-barrier]: lanes 0-7, 9-31 of warp 1 of block (0,0,0) run on behind a barrier of whole warps, at which lane 8 of the warp waits
+      --> k.ptx:20
+       | st.global.u32 [%d12], 1;
+    other: thread (40,0,0) of block (0,0,0) waits here
+      --> k.ptx:20
+       | bar.sync 0;
+    help: let all threads of the block reach the barrier: put the condition around the work alone
+    ");
     assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 32; @%p1 bra other; bar.sync 0; bra done; other: bar.sync 0; done:"), @r"
     error[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at barrier 0 while thread (0,0,0) waits at another of its instructions
       --> k.ptx:20

@@ -4,7 +4,7 @@ use simt::ReportKind::{DivergentBarrier, Race, StrayShuffle, UninitializedRead, 
 use simt::Severity::{Error, Warning};
 use simt::{LaunchConfig, Module, ReportKind, Severity};
 
-use crate::{SEEDS, kernel, run};
+use crate::{SEEDS, kernel, kernel_beside, run};
 
 /// The classes and severities of the reports on a kernel, which are the same in every order of its
 /// warps.
@@ -244,4 +244,60 @@ fn a_part_of_a_warp_that_exits_beside_a_barrier_is_a_warning() {
     // The other lanes come later.
     let late = "setp.ge.u32 %p1, %r10, 40; @%p1 bra late; add.u32 %r1, %r10, 1; bra meet; late: add.u32 %r1, %r10, 2; meet: bar.sync 0;";
     assert_eq!(found(config, late), []);
+}
+
+#[test]
+fn a_part_of_a_warp_that_runs_on_behind_a_barrier_is_an_error() {
+    let config = LaunchConfig::new(2, 64);
+    let error = [(DivergentBarrier, Error)];
+    let skip = |barrier: &str, rest: &str| {
+        format!("setp.ge.u32 %p1, %r10, 40; @%p1 bra after; {barrier} after: {rest}")
+    };
+    let store = "st.global.u32 [%d12], %r10;";
+    assert_eq!(found(config, &skip("bar.sync 0;", store)), error);
+    assert_eq!(found(config, &skip("barrier.sync.aligned 3;", store)), error);
+    // A whole warp skips a barrier that the other warp alone reaches.
+    let counted = "setp.ge.u32 %p1, %r10, 32; @%p1 bra after; bar.sync 1, 32; after:";
+    assert_eq!(found(config, &format!("{counted} {store}")), []);
+    // Lanes that leave a loop earlier than others skip its barrier.
+    let turns = |count: &str| {
+        format!(
+            "mov.u32 %r1, 0; {count} loop: setp.ge.u32 %p1, %r1, %r2; @%p1 bra after;
+            add.u32 %r1, %r1, 1; bar.sync 0; bra loop; after: {store}"
+        )
+    };
+    assert_eq!(found(config, &turns("and.b32 %r2, %r10, 1;")), error);
+    assert_eq!(found(config, &turns("mov.u32 %r2, 3;")), []);
+    // Lanes that return early in a loop have executed what lies behind the barrier before.
+    let early = "mov.u32 %r1, 0; loop: add.u32 %r1, %r1, 1; st.global.u32 [%d12], %r1;
+        setp.gt.u32 %p1, %r1, 1; setp.ge.and.u32 %p2, %r10, 40, %p1; @%p2 bra done;
+        bar.sync 0; setp.lt.u32 %p3, %r1, 3; @%p3 bra loop; done:";
+    assert_eq!(found(config, early), [(DivergentBarrier, Warning)]);
+}
+
+#[test]
+fn lanes_beside_a_barrier_are_named_with_lines_of_the_source() {
+    let body = |rest: &str| {
+        format!(
+            ".loc 1 7 1
+            setp.ge.u32 %p1, %r10, 40; @%p1 bra after;
+            .loc 1 8 1
+            bar.sync 0;
+            after:
+            .loc 1 9 1
+            {rest}"
+        )
+    };
+    let report = |rest: &str| {
+        let module = kernel_beside(".file 1 \"k.cu\"\n", &body(rest));
+        run(&module, &LaunchConfig::new(1, 64)).reports[0].to_string()
+    };
+    let (error, warning) = (report("st.global.u32 [%d12], %r10;"), report(""));
+    let said = "lanes 8-31 of warp 1 of block (0,0,0) run on behind a barrier of whole warps, at which lanes 0-7 of the warp wait";
+    assert!(
+        error.contains(said) && error.contains("k.cu:8") && error.contains("k.cu:9"),
+        "{error}"
+    );
+    let said = "lanes 0-7 of warp 1 of block (0,0,0) wait at a barrier of whole warps, and lanes 8-31 of the warp exit without it";
+    assert!(warning.contains(said) && warning.contains("k.cu:8"), "{warning}");
 }

@@ -1,13 +1,16 @@
 //! The detector's state while it watches a launch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::flights::Flights;
+use super::handover::{Handover, Heard};
 use super::order::BlockOrder;
 use super::publish::Logs;
 use super::report::Reports;
 use super::shadow::{Cell, History, Pages, Pairs, Runs};
 use super::sites::Sites;
+use super::skipped::Parted;
 use super::undefined::{Origins, Stored, Values};
 use crate::exec::env::Env;
 use crate::exec::memory::Written;
@@ -49,6 +52,12 @@ pub(super) struct Check {
     /// For pairs of a load and a compare-and-swap: whether the value of the load is the one that is
     /// expected.
     pub(super) expected: HashMap<(u32, u32), bool>,
+    /// Is there if values may be handed over without a fence.
+    pub(super) handover: Option<Box<Handover>>,
+    /// The warps of the block that runs of which some lanes wait at a barrier for the others.
+    pub(super) parted: u32,
+    /// By barrier: the instructions behind it.
+    pub(super) behind: HashMap<u32, Arc<HashSet<u32>>>,
 }
 
 #[derive(Debug)]
@@ -61,8 +70,10 @@ pub(super) struct Block {
     pub(super) values: Values,
     /// The undefined bits that stores have put into shared and local memory.
     pub(super) stored: Stored,
-    /// By warp: the barrier at which lanes wait for the rest of their warp, and these lanes.
-    pub(super) parted: HashMap<u32, (u32, u32)>,
+    /// By warp: the lanes that wait at a barrier for the rest of their warp.
+    pub(super) parted: HashMap<u32, Parted>,
+    /// The flags that the threads have read.
+    pub(super) heard: Heard,
 }
 
 /// The shadow of a block's shared and local memory.
@@ -78,6 +89,7 @@ impl Check {
     pub(super) fn new(kernel: &Kernel, clusters: bool) -> Check {
         let Sites { of, all } = Sites::new(kernel.program(), clusters);
         let pairs = Pairs::new(all.len());
+        let handover = Handover::new(kernel.program(), &all);
         Check {
             site_of: of,
             history: History { sites: all, pairs, runs: Runs::default(), logs: Logs::default() },
@@ -96,6 +108,9 @@ impl Check {
             origins: Origins::default(),
             stored: Stored::default(),
             expected: HashMap::new(),
+            handover,
+            parted: 0,
+            behind: HashMap::new(),
         }
     }
 
@@ -110,8 +125,8 @@ impl Check {
         let first = self.stamp.saturating_add(1);
         let order = BlockOrder::new(ticket, env.job.config.block.count() as u32, first);
         let values = Values::new(env.job.config.block.count() as usize);
-        let (stored, parted) = (Stored::default(), HashMap::new());
-        Box::new(Block { order, first, shared, values, stored, parted })
+        let (stored, parted, heard) = (Stored::default(), HashMap::new(), Heard::default());
+        Box::new(Block { order, first, shared, values, stored, parted, heard })
     }
 
     pub(super) fn order(&mut self) -> &mut BlockOrder {

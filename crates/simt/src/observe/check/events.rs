@@ -25,9 +25,10 @@ impl Observer for Check {
         if let Some(block) = self.block.take() {
             self.others.insert(block.order.ticket, block);
         }
-        self.tainted = 0;
+        (self.tainted, self.parted) = (0, 0);
         if let Some(block) = self.others.remove(&env.ticket) {
             self.tainted = block.values.tainted();
+            self.parted = block.parted.keys().fold(0, |warps, warp| warps | 1 << warp);
             self.block = Some(block);
             self.tick();
             let order = self.order();
@@ -71,8 +72,14 @@ impl Observer for Check {
 
     #[inline(always)]
     fn operands(&mut self, env: &Env<'_>, at: At, mask: u32, active: u32, registers: &Registers) {
+        if (self.tainted | self.parted) >> at.warp & 1 == 0 {
+            return;
+        }
         if self.tainted >> at.warp & 1 == 1 {
             self.follow(env, at, mask, active, registers);
+        }
+        if self.parted >> at.warp & 1 == 1 {
+            self.run_beside_barrier(env, at, active);
         }
     }
 
@@ -110,8 +117,9 @@ impl Observer for Check {
     }
 
     fn arrive(&mut self, env: &Env<'_>, at: At, mask: u32, id: u32, waits: bool) {
-        if let Some(block) = &mut self.block {
-            block.parted.remove(&at.warp);
+        if self.parted >> at.warp & 1 == 1 {
+            self.parted &= !(1 << at.warp);
+            self.block.iter_mut().for_each(|block| drop(block.parted.remove(&at.warp)));
         }
         let order = self.order();
         order.arrive(id, at.warp, mask);
@@ -147,6 +155,7 @@ impl Observer for Check {
     fn barrier(&mut self, env: &Env<'_>, id: u32, waiting: impl Iterator<Item = (u32, u32)>) {
         let waiting: Vec<(u32, u32)> = waiting.collect();
         let whole = waiting.iter().map(|(_, mask)| mask.count_ones()).sum::<u32>() == env.live;
+        self.block.iter_mut().for_each(|block| block.heard.share(&waiting, whole));
         self.order().barrier(id, &waiting, whole);
         self.tick();
     }
@@ -156,6 +165,10 @@ impl Observer for Check {
         match meeting.kind {
             MeetingKind::WarpSync => {
                 self.order().warp_sync(at.warp, meeting.lanes, meeting.members);
+                let members = lanes(meeting.lanes).map(|lane| meeting.members[lane as usize]);
+                let members = members.reduce(|a, b| a & b).unwrap_or(0) & meeting.lanes;
+                let block = self.block.iter_mut();
+                block.for_each(|block| block.heard.share(&[(at.warp, members)], false));
                 self.tick();
             }
             MeetingKind::Collective { strays: 0 } => {}
@@ -248,10 +261,8 @@ impl Observer for Check {
         self.print_value(env, at, request);
     }
 
-    fn parted(&mut self, _env: &Env<'_>, at: At, mask: u32) {
-        if let Some(block) = &mut self.block {
-            block.parted.insert(at.warp, (at.pc, mask));
-        }
+    fn parted(&mut self, env: &Env<'_>, at: At, mask: u32) {
+        self.wait_at_barrier(env, at, mask);
     }
 
     fn exit(&mut self, env: &Env<'_>, at: At, mask: u32) {

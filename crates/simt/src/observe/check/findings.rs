@@ -9,7 +9,7 @@ use super::sites::{Site, UNWATCHED};
 use crate::exec::access::Request;
 use crate::exec::env::Env;
 use crate::exec::observer::At;
-use crate::fault::{Access, Lanes};
+use crate::fault::Access;
 use crate::ir::Space;
 use crate::registers::LANES;
 
@@ -171,26 +171,6 @@ impl Check {
         let (kind, times) =
             (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
         self.reports.add(env, &Found { kind, rank, pcs: (at.pc, at.pc), times, tell: &tell });
-    }
-
-    /// Reports lanes that exit while other lanes of their warp wait for them at a barrier.
-    pub(super) fn exit_beside_barrier(&mut self, env: &Env<'_>, at: At, exits: u32) {
-        let parted = self.block.as_ref().and_then(|block| block.parted.get(&at.warp));
-        let Some(&(pc, waiting)) = parted else { return };
-        let first = at.warp * LANES as u32;
-        let [waits, leaves] = [waiting, exits].map(|lanes| first + lanes.trailing_zeros());
-        let tell = || {
-            let message = format!(
-                "{} waits at a barrier of whole warps, and {} of its warp exit without it",
-                name(env, env.ticket, waits),
-                Lanes(exits)
-            );
-            let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
-            let help = "PTX leaves this undefined, although GPUs since sm_70 count threads that have exited: let all threads of a warp reach the barrier, and put the condition around the work alone";
-            (message, party(waits, pc), Some(party(leaves, at.pc)), help)
-        };
-        let (kind, rank) = (ReportKind::DivergentBarrier, (Severity::Warning, 0));
-        self.reports.add(env, &Found { kind, rank, pcs: (pc, at.pc), times: 1, tell: &tell });
     }
 
     /// Reports lanes of one store that write different values to one address. Returns the lanes

@@ -36,6 +36,16 @@
 //! Two kinds of races are warnings, because no result depends on them: writes of the same value,
 //! and a compare-and-swap beside the plain load of the value that it expects.
 //!
+//! # Missing fences
+//! Strong accesses do not race, but without fences they order nothing between different words. The
+//! module `handover` says which values that strong accesses hand over are reported as
+//! [`ReportKind::MissingFence`], with which severity, and which are missed.
+//!
+//! # Barriers of whole warps
+//! Lanes that exit while other lanes of their warp wait at a barrier are a warning. Lanes that run
+//! on are an error: they execute an instruction that lies behind the barrier and from which the
+//! barrier cannot be reached.
+//!
 //! # Undefined values
 //! Bytes that nothing has written are followed through registers and memory, as Valgrind's memcheck
 //! does it. They are an error when a branch, a guard, an address, an atomic, a barrier, a mask or a
@@ -56,7 +66,6 @@
 //!   has waited for the copy.
 //! - Fences between proxies are not required. Global memory is not watched while a copy writes to
 //!   it.
-//! - A volatile payload that is passed without a fence is no race, and is not found.
 //! - Registers that nothing writes count as defined.
 //! - Of a kernel's memory instructions, only the first 4096 are watched.
 //! - After 2^32 events that order something, nothing is watched any more.
@@ -73,6 +82,8 @@ mod expected;
 mod findings;
 mod flights;
 mod follow;
+mod handover;
+mod influence;
 mod known;
 mod operands;
 mod order;
@@ -83,6 +94,7 @@ mod report;
 mod row;
 mod shadow;
 mod sites;
+mod skipped;
 mod threads;
 mod undefined;
 mod uses;

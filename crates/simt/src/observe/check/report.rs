@@ -66,11 +66,14 @@ pub enum ReportKind {
     /// A block of a cluster accesses the shared memory of another block, and nothing keeps that
     /// block from exiting before the access.
     EarlyExit,
+    /// A strong access reads what another block or warp has written before a flag, and a fence is
+    /// missing between one of the two and the flag.
+    MissingFence,
 }
 
 impl ReportKind {
     /// All classes.
-    pub const ALL: [ReportKind; 8] = [
+    pub const ALL: [ReportKind; 9] = [
         ReportKind::Race,
         ReportKind::WarpSynchronous,
         ReportKind::UninitializedRead,
@@ -79,6 +82,7 @@ impl ReportKind {
         ReportKind::StrayShuffle,
         ReportKind::InFlight,
         ReportKind::EarlyExit,
+        ReportKind::MissingFence,
     ];
 
     /// The meaning of the class, in one sentence.
@@ -104,6 +108,9 @@ impl ReportKind {
             ReportKind::EarlyExit => {
                 "A block may exit before another block accesses its shared memory."
             }
+            ReportKind::MissingFence => {
+                "A flag announces a value, and no fence orders the value and the flag."
+            }
         }
     }
 
@@ -118,6 +125,7 @@ impl ReportKind {
             ReportKind::StrayShuffle => "stray-shuffle",
             ReportKind::InFlight => "in-flight",
             ReportKind::EarlyExit => "early-exit",
+            ReportKind::MissingFence => "missing-fence",
         }
     }
 }

@@ -47,6 +47,11 @@ impl Cell {
         self.set_write(stamp, thread, site, 0);
     }
 
+    pub(super) fn last_write(&self) -> Earlier {
+        let (write, stamp) = (self.write, self.write_stamp);
+        Earlier { stamp, thread: write & 0x3ff, site: write >> 10 & 0xfff, byte: write >> 22 & 3 }
+    }
+
     fn readers(&self) -> [u32; 2] {
         [self.read & 0x3ff, self.read >> 10 & 0x3ff]
     }
@@ -231,14 +236,7 @@ impl History {
         }
         let mut conflict = None;
         if cell.write_stamp != 0 {
-            let (write, stamp) = (cell.write, cell.write_stamp);
-            let earlier = Earlier {
-                stamp,
-                thread: write & 0x3ff,
-                site: write >> 10 & 0xfff,
-                byte: write >> 22 & 3,
-            };
-            conflict = self.conflict(order, present, thread, byte, earlier);
+            conflict = self.conflict(order, present, thread, byte, cell.last_write());
         }
         let readers = (cell.read_stamp != 0).then(|| self.readers(cell));
         if present.info.writes() {
@@ -327,11 +325,17 @@ impl History {
         }
     }
 
-    fn block_of(&self, order: &BlockOrder, stamp: u32) -> u64 {
+    pub(super) fn block_of(&self, order: &BlockOrder, stamp: u32) -> u64 {
         if stamp >= order.run_start { order.ticket } else { self.runs.owner(stamp) }
     }
 
-    fn is_ordered(&self, order: &BlockOrder, ticket: u64, thread: u32, earlier: Earlier) -> bool {
+    pub(super) fn is_ordered(
+        &self,
+        order: &BlockOrder,
+        ticket: u64,
+        thread: u32,
+        earlier: Earlier,
+    ) -> bool {
         if ticket == order.ticket && order.knows(thread, earlier.thread, earlier.stamp) {
             return true;
         }

@@ -86,10 +86,11 @@ impl Check {
         }
         let present = self.present(site, home);
         let info = present.info;
+        let handed = self.may_be_handed_over(request, site);
         let block = self.block.as_mut().expect("a block runs whenever something is observed");
         let first_thread = at.warp * LANES as u32;
         let row = row(request, mask);
-        let mut conflicts = Vec::new();
+        let (mut conflicts, mut unfenced) = (Vec::new(), Vec::new());
         let mut unwritten = Unwritten::default();
         if home.is_shared() {
             let shared = match home {
@@ -145,6 +146,16 @@ impl Check {
                 if !done {
                     for_words(request, mask, found.base, |lane, word, byte| {
                         let cell = (pages.cell(word, words), word);
+                        if handed {
+                            let thread = first_thread + lane;
+                            unfenced.extend(self.history.unfenced(
+                                &block.order,
+                                &present,
+                                (&*cell.0, word),
+                                thread,
+                                byte,
+                            ));
+                        }
                         conflicts.extend(self.history.touch(
                             &block.order,
                             &present,
@@ -170,9 +181,15 @@ impl Check {
         for conflict in conflicts {
             self.race(env, at, request, info, unchanged, &conflict);
         }
+        for conflict in unfenced {
+            self.handed_over(env, at, request, &conflict);
+        }
         if info.is_strong() {
             for lane in lanes(request.mask) {
                 self.publish(first_thread + lane, info, request.addresses[lane as usize], home);
+            }
+            if home == Home::Global {
+                self.follow_flags(at, request, u32::from(site), info);
             }
             if info.ordering.releases() {
                 self.tick();
