@@ -390,3 +390,117 @@ fn warps_of_a_block_hand_over_through_global_memory() {
     clean(LaunchConfig::new(1, 64), &body("membar.cta;"));
     assert_eq!(found(LaunchConfig::new(1, 64), &body("")), ERROR);
 }
+
+#[test]
+fn a_vector_that_holds_its_flag_needs_no_fence() {
+    let body = message(
+        "",
+        "mov.u32 %r4, 42; mov.u32 %r5, 1; st.volatile.global.v2.u32 [%d10], {%r4, %r5};",
+        "ld.volatile.global.v2.u32 {%r3, %r1}, [%d10];",
+        "",
+    );
+    clean(LaunchConfig::new(2, 1), &body);
+}
+
+#[test]
+fn a_value_that_is_compared_through_memory_needs_no_flag() {
+    // Debug code keeps variables in local memory, and one thread may compare for its block.
+    let poll = |space: &str| {
+        message(
+            "st.volatile.global.u32 [%d11], 42;",
+            "st.volatile.global.u32 [%d10], 1;",
+            "ld.volatile.global.u32 %r1, [%d10];",
+            &format!(
+                "again: ld.volatile.global.u32 %r3, [%d11]; st.{space}.u32 [v], %r3;
+                ld.{space}.u32 %r4, [v]; setp.eq.u32 %p3, %r4, 0; @%p3 bra again;"
+            ),
+        )
+    };
+    for space in ["local", "shared"] {
+        clean(LaunchConfig::new(2, 1), &format!(".{space} .align 4 .b32 v;\n{}", poll(space)));
+    }
+}
+
+#[test]
+fn a_warp_reads_what_its_first_lane_has_waited_for() {
+    let body = |before: &str, after: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r11, 0;
+            setp.ne.u32 %p2, %r10, 0;
+            @%p1 bra reader;
+            st.volatile.global.u32 [%d12], %r10;
+            bar.warp.sync -1;
+            @%p2 bra done;
+            {before}
+            st.volatile.global.u32 [%d10], 1;
+            bra done;
+        reader:
+            @%p2 bra meet;
+        wait:
+            ld.volatile.global.u32 %r1, [%d10];
+            setp.eq.u32 %p3, %r1, 0;
+            @%p3 bra wait;
+            {after}
+        meet:
+            bar.warp.sync -1;
+            ld.volatile.global.u32 %r2, [%d12+-128];
+            st.global.u32 [%d12+4096], %r2;
+        done:"
+        )
+    };
+    let config = LaunchConfig::new(2, 32);
+    clean(config, &body("membar.gl;", "membar.gl;"));
+    clean(config, &body("membar.gl;", ""));
+    assert_eq!(found(config, &body("", "membar.gl;")), ERROR);
+}
+
+/// Two blocks pass a word to and fro, in rounds that one flag counts.
+#[test]
+fn rounds_with_fences_are_clean() {
+    let body = |fence: &str| {
+        format!(
+            "mov.u32 %r4, 0;
+        round:
+            and.b32 %r5, %r4, 1;
+            setp.ne.u32 %p1, %r5, %r11;
+            @%p1 bra next;
+        wait:
+            ld.volatile.global.u32 %r1, [%d10];
+            setp.lt.u32 %p2, %r1, %r4;
+            @%p2 bra wait;
+            {fence}
+            ld.volatile.global.u32 %r2, [%d11];
+            add.u32 %r3, %r2, 1;
+            st.volatile.global.u32 [%d11], %r3;
+            {fence}
+            add.u32 %r6, %r4, 1;
+            st.volatile.global.u32 [%d10], %r6;
+        next:
+            add.u32 %r4, %r4, 1;
+            setp.lt.u32 %p3, %r4, 8;
+            @%p3 bra round;"
+        )
+    };
+    clean(LaunchConfig::new(2, 1), &body("membar.gl;"));
+    assert_eq!(found(LaunchConfig::new(2, 1), &body("")), ERROR);
+}
+
+/// Atomics alone, and an atomic beside values that it counts, are no handover.
+#[test]
+fn atomics_and_hints_are_no_handover() {
+    let sum = "atom.global.add.u32 %r1, [%d11], %r10;
+        atom.global.inc.u32 %r2, [%d10], 1000;
+        setp.ne.u32 %p1, %r2, 29;
+        @%p1 bra done;
+        atom.global.add.u32 %r3, [%d11], 0;
+        st.global.u32 [%d11+64], %r3;
+        done:";
+    clean(LaunchConfig::new(30, 1), sum);
+    // The word is a hint, which a comparison checks.
+    let hint = "ld.volatile.global.u32 %r1, [%d11];
+        setp.ge.u32 %p1, %r1, %r11;
+        @%p1 bra done;
+        atom.global.max.u32 %r2, [%d11], %r11;
+        done:";
+    clean(LaunchConfig::new(30, 1), hint);
+}
