@@ -4,6 +4,7 @@ mod answer;
 mod args;
 mod device;
 mod doctor;
+mod done;
 mod elements;
 mod operation;
 mod pieces;
@@ -11,6 +12,7 @@ mod reference;
 mod report;
 mod run;
 mod task;
+mod wrap;
 
 use std::{
     io::{self, Write as _},

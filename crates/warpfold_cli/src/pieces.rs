@@ -13,9 +13,9 @@ use warpfold_tools::terminal::{Failure, Progress, failed, interrupted, refused};
 
 use crate::{
     answer::{Answer, Value},
+    done::{Done, failure, on},
     elements::Elements,
     reference::{Facts, Number},
-    run::{Done, failure, on},
     task::{Bench, Operands, Task},
 };
 

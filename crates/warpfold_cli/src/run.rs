@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use num_bigint::BigInt;
 use warpfold::{Device, Error, device::DeviceError, reducer::Item};
 use warpfold_tools::{
-    arrays::{Array, Dtype},
+    arrays::Array,
     terminal::{Failure, Progress, failed, interrupted, refused},
 };
 
 use crate::{
     answer::{Answer, Value},
+    done::{Done, failure, on},
     elements::Elements,
     operation::Operation,
     pieces,
     reference::{Facts, Number, Verdict},
     task::{Operands, Task},
+    wrap::{cut, may_wrap},
 };
 
 /// What to reduce, where, and how.
@@ -117,16 +118,6 @@ fn in_different_orders(job: &Job<'_>) -> bool {
     any && !(alike && is_fortran(second))
 }
 
-/// What a reduction has found, before it is compared.
-pub(crate) struct Done {
-    pub(crate) answer: Answer,
-    pub(crate) n: u64,
-    /// The number of roundings between an element and the result.
-    pub(crate) depth: u64,
-    pub(crate) times: Vec<Duration>,
-    pub(crate) pieces: u64,
-}
-
 /// Reduces arrays that are in the host's memory, by one call of the library.
 fn whole_arrays<T: Item + Number>(
     task: &dyn Task<T>,
@@ -184,14 +175,6 @@ fn measure<T: Item>(
     Ok(times)
 }
 
-/// Where the work is done, for the line of progress.
-pub(crate) fn on(device: &Device) -> String {
-    match device.info().ordinal {
-        Some(_) => format!("on {}", device.info().name),
-        None => "on the simulator, which is thousands of times slower than a GPU".into(),
-    }
-}
-
 /// Compares the answer, and gives it the form that the operation asks for.
 fn finish<T: Item>(
     task: &dyn Task<T>,
@@ -220,57 +203,4 @@ fn finish<T: Item>(
         }
     }
     Ok(Outcome { answer, n, wrapped, verdict, times, pieces })
-}
-
-/// Whether the result of this operation over integers of this type wraps around if it is large.
-pub(crate) fn may_wrap(operation: Operation, dtype: Dtype) -> bool {
-    use Operation as O;
-    let is_wrapping = matches!(
-        operation,
-        O::WrappingSum | O::Product | O::Norm1 | O::SumSquares | O::Dot | O::SquaredDistance
-    );
-    is_wrapping && !dtype.is_float()
-}
-
-/// The lowest bits of an integer, as many as the type has.
-fn cut(exact: &BigInt, dtype: Dtype) -> BigInt {
-    // A sum of truth values is their number, as NumPy has it.
-    let bits = if dtype == Dtype::Bool { 64 } else { dtype.size() * 8 };
-    lowest_bits(exact, bits as u32, dtype.is_signed_integer())
-}
-
-/// The lowest bits of an integer in two's complement, as a number with or without a sign.
-pub(crate) fn lowest_bits(value: &BigInt, bits: u32, is_signed: bool) -> BigInt {
-    let modulus = BigInt::from(1) << bits;
-    let rest = ((value % &modulus) + &modulus) % &modulus;
-    if is_signed && rest.bit(u64::from(bits) - 1) { rest - modulus } else { rest }
-}
-
-/// The failure for an error of the library. What the input does not allow is refused.
-pub(crate) fn failure(error: Error) -> Failure {
-    match error {
-        Error::Empty { .. } | Error::Lengths { .. } | Error::TooLong { .. } => refused(error),
-        Error::Device(DeviceError::Interrupted { .. }) => Failure::Interrupted(error.into()),
-        error => failed(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums_are_cut_like_wrapping_sums() {
-        for (exact, dtype, own) in [
-            (128i64, Dtype::I8, -128i64),
-            (-129, Dtype::I8, 127),
-            (256, Dtype::U8, 0),
-            (-1, Dtype::U8, 255),
-            (1 << 31, Dtype::I32, -(1 << 31)),
-            (1 << 31, Dtype::I64, 1 << 31),
-            (300, Dtype::Bool, 300),
-        ] {
-            assert_eq!(cut(&BigInt::from(exact), dtype), BigInt::from(own), "{exact} {dtype}");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use warpfold_tools::arrays::Dtype;
 
 use super::element::Number;
-use crate::{operation::Operation, run::lowest_bits};
+use crate::{operation::Operation, wrap::lowest_bits};
 
 /// Whether the exact result of a wrapping operation over `n` integers of this type may exceed the
 /// type of the result. If `n` is not known, it may be any number that a pipe can deliver.

@@ -17,7 +17,7 @@ use warpfold_tools::arrays::Dtype;
 use crate::{
     answer::{Answer, Value},
     operation::Operation,
-    run::may_wrap,
+    wrap::may_wrap,
 };
 
 pub(crate) use element::Number;
