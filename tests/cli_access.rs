@@ -207,23 +207,13 @@ fn completions_and_a_manual_page_are_generated() {
     assert!(access("generate man stride").stdout.contains(".TH"));
 }
 
-/// A kernel that computes something wrong is noticed.
-#[test]
-fn a_wrong_result_is_a_failure() {
-    let sandbox = Sandbox::new();
+/// Writes a library of PTX to the sandbox. Each of its modules is given by its name and by one of
+/// its kernels, and all places of one text in it are replaced by another text.
+fn write_changed(sandbox: &Sandbox, changes: &[(&str, &str, &str, &str)]) {
     let library = PtxLibrary::embedded().unwrap();
     let mut manifest = library.manifest().clone();
     let mut modules = Vec::new();
-    for (module, kernel, right, wrong) in [
-        ("access_fill", "access_fill", "", ""),
-        ("access_stride", "access_stride_read", "add.s32", "and.b32"),
-        ("access_width", "access_width_read4", "", ""),
-        ("access_offset", "access_offset_read", "", ""),
-        ("access_permuted", "access_permuted_read", "and.b64", "or.b64"),
-        ("access_shared", "access_shared_stride", "st.shared.b32", "//"),
-        ("access_divide", "access_divide_shift_u32", "shr.u32", "shl.b32"),
-        ("access_math", "access_math_exp_precise", "0f3F000000", "0f3F000100"),
-    ] {
+    for &(module, kernel, right, wrong) in changes {
         let ptx = library.find(kernel, (7, 5)).unwrap();
         assert!(ptx.text.contains(right), "{module}");
         let text =
@@ -238,6 +228,41 @@ fn a_wrong_result_is_a_failure() {
     }
     manifest.modules = modules;
     fs::write(sandbox.path(FILE_NAME), manifest.to_json()).unwrap();
+}
+
+/// A kernel that the simulator cannot run is named with its instruction, by the picture as by the
+/// table.
+#[test]
+fn a_kernel_that_the_simulator_does_not_know_is_named() {
+    let sandbox = Sandbox::new();
+    let strange = ("access_stride", "access_stride_read", "add.s32", "bad.s32");
+    write_changed(&sandbox, &[("access_fill", "access_fill", "", ""), strange]);
+    for line in [&["stride", "--device", "sim"][..], &["explain", "stride"]] {
+        let run = sandbox.tool("access", line.iter().copied().chain(["--ptx-dir", "."]));
+        assert_eq!(run.stdout, "", "{run}");
+        assert_ne!(run.status, Some(0), "{run}");
+        assert!(run.stderr.contains("kernel access_stride_read uses an instruction"), "{run}");
+        assert!(run.stderr.contains("`bad.s32`"), "{run}");
+    }
+}
+
+/// A kernel that computes something wrong is noticed.
+#[test]
+fn a_wrong_result_is_a_failure() {
+    let sandbox = Sandbox::new();
+    write_changed(
+        &sandbox,
+        &[
+            ("access_fill", "access_fill", "", ""),
+            ("access_stride", "access_stride_read", "add.s32", "and.b32"),
+            ("access_width", "access_width_read4", "", ""),
+            ("access_offset", "access_offset_read", "", ""),
+            ("access_permuted", "access_permuted_read", "and.b64", "or.b64"),
+            ("access_shared", "access_shared_stride", "st.shared.b32", "//"),
+            ("access_divide", "access_divide_shift_u32", "shr.u32", "shl.b32"),
+            ("access_math", "access_math_exp_precise", "0f3F000000", "0f3F000100"),
+        ],
+    );
     for (pattern, parts) in [
         ("stride", ["access_stride_read with stride 1 left ", " in element "]),
         ("permuted", ["access_permuted_read with ", " left "]),

@@ -19,22 +19,17 @@ pub(crate) fn traced<E: From<PtxError> + From<DeviceError>>(
     memory: &Memory,
 ) -> Result<Trace, E> {
     let ptx = library.find(kernel, COMPUTE_CAPABILITY)?;
-    let not_simulated =
-        |reason: String| DeviceError::NotSimulated { module: ptx.file.clone(), reason };
-    let module =
-        Module::from_ptx(&ptx.file, &ptx.text).map_err(|error| not_simulated(error.to_string()))?;
+    let module = Module::from_ptx(&ptx.file, &ptx.text).map_err(|error| {
+        DeviceError::NotSimulated { module: ptx.file.clone(), reason: error.to_string() }
+    })?;
     let kernel = module.kernel(kernel).ok_or_else(|| DeviceError::NoKernel {
         module: ptx.file.clone(),
         kernel: kernel.to_owned(),
     })?;
-    let failed = |error: LaunchError| match error {
-        LaunchError::Unsupported { .. } => not_simulated(error.to_string()),
-        error => DeviceError::Fault(error.into()),
-    };
-    let trace =
-        simt::trace(kernel, config, args, memory, &TraceOptions::default()).map_err(failed)?;
+    let trace = simt::trace(kernel, config, args, memory, &TraceOptions::default())
+        .map_err(DeviceError::from)?;
     match trace.fault {
-        Some(fault) => Err(failed(fault.into()).into()),
+        Some(fault) => Err(DeviceError::from(LaunchError::from(fault)).into()),
         None => Ok(trace),
     }
 }

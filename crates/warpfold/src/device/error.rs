@@ -238,6 +238,22 @@ impl SimulatorFault {
 }
 
 #[cfg(feature = "simulator")]
+impl From<simt::LaunchError> for DeviceError {
+    fn from(error: simt::LaunchError) -> Self {
+        match error {
+            simt::LaunchError::Unsupported { module, kernel, first, others } => {
+                let more = match others {
+                    0 => String::new(),
+                    others => format!(", and {others} more"),
+                };
+                Self::KernelNotSimulated { kernel, reason: format!("{module}:{first}{more}") }
+            }
+            error => Self::Fault(error.into()),
+        }
+    }
+}
+
+#[cfg(feature = "simulator")]
 impl From<simt::LaunchError> for SimulatorFault {
     fn from(error: simt::LaunchError) -> Self {
         Self(Box::new(error))

@@ -18,7 +18,7 @@ use self::stream::SimulatedStream;
 #[cfg(feature = "testing")]
 use super::instrument::{Instrument, Observation, Watch};
 use super::{
-    Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape, SimulatorFault,
+    Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape,
     backend::{Backend, BackendStream, LoadedKernel, LoadedModule, Purpose},
 };
 
@@ -277,17 +277,7 @@ impl SimulatedKernel {
             LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
                 DeviceError::Interrupted { kernel: self.name.clone() }
             }
-            LaunchError::Unsupported { module, kernel, first, others } => {
-                let more = match others {
-                    0 => String::new(),
-                    others => format!(", and {others} more"),
-                };
-                DeviceError::KernelNotSimulated {
-                    kernel,
-                    reason: format!("{module}:{first}{more}"),
-                }
-            }
-            error => DeviceError::Fault(SimulatorFault(Box::new(error))),
+            error => error.into(),
         };
         #[cfg(feature = "testing")]
         if let Some(watch) = &simulator.watch {
