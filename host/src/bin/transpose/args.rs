@@ -9,7 +9,7 @@ use warpfold_lab::{
     transpose::{ElementType, Variant},
 };
 
-use crate::{compare::CompareArgs, explain::ExplainArgs, profile::ProfileArgs};
+use crate::{compare::CompareArgs, explain::ExplainArgs, options::TileArgs, profile::ProfileArgs};
 
 /// Transpose a matrix on a GPU or on the built-in simulator; the result is checked against the CPU,
 /// and the time is printed. The commands compare all variants, count what one variant does, or draw
@@ -56,15 +56,8 @@ pub(crate) struct Args {
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 
-    /// Number of elements on each side of a tile: 16 or 32
-    /// [default: 32; for variant best, it depends on the type]
-    #[arg(
-        long,
-        value_name = "T",
-        allow_hyphen_values = true,
-        value_parser = number("--tile", "32")
-    )]
-    tile: Option<u64>,
+    #[command(flatten)]
+    tile: TileArgs,
 
     /// The same as --variant in-place: transpose a square matrix within its own memory
     #[arg(long)]
@@ -170,7 +163,7 @@ impl Args {
             variant,
             element: self.element,
             source,
-            tile: self.tile,
+            tile: self.tile.tile,
             run: self.run,
             ptx: self.ptx,
             check: self.check,

@@ -12,7 +12,10 @@ use warpfold_lab::{
     transpose::{CompareError, Comparison},
 };
 
-use crate::{explain, options::MatrixArgs};
+use crate::{
+    explain,
+    options::{MatrixArgs, TileArgs},
+};
 
 /// The arguments of `transpose compare`.
 #[derive(Args)]
@@ -21,6 +24,11 @@ use crate::{explain, options::MatrixArgs};
         "device",
         |device| device
             .help("The device: auto (a GPU if there is one), cuda or sim (the simulator, which has counters but no times)")
+    ),
+    mut_arg(
+        "tile",
+        |tile| tile
+            .help("Number of elements on each side of a tile: 16 or 32; variant best has its own size [default: 32]")
     )
 )]
 pub(crate) struct CompareArgs {
@@ -37,15 +45,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
 
-    /// Number of elements on each side of a tile: 16 or 32; variant best has its own size
-    /// [default: 32]
-    #[arg(
-        long,
-        value_name = "T",
-        allow_hyphen_values = true,
-        value_parser = number("--tile", "32")
-    )]
-    tile: Option<u64>,
+    #[command(flatten)]
+    tile: TileArgs,
 
     #[command(flatten)]
     device: DeviceArgs,
@@ -66,7 +67,13 @@ pub(crate) struct CompareArgs {
 }
 
 pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
-    let CompareArgs { rows, matrix: MatrixArgs { cols, element }, tile, ptx, .. } = args;
+    let CompareArgs {
+        rows,
+        matrix: MatrixArgs { cols, element },
+        tile: TileArgs { tile },
+        ptx,
+        ..
+    } = args;
     let cols = cols.unwrap_or(rows);
     if rows == 0 || cols == 0 {
         return Err(refused(CompareError::Nothing { rows, cols }));

@@ -10,7 +10,7 @@ use warpfold_lab::{
     transpose::{CompareError, ElementType, MOST_DRAWN, Problem, Variant, explain as follow},
 };
 
-use crate::options::MatrixArgs;
+use crate::options::{MatrixArgs, TileArgs};
 
 /// The number of rows and columns of a matrix that a page draws. It is a few whole tiles of every
 /// variant.
@@ -36,15 +36,8 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
 
-    /// Number of elements on each side of a tile: 16 or 32
-    /// [default: 32; for variant best, it depends on the type]
-    #[arg(
-        long,
-        value_name = "T",
-        allow_hyphen_values = true,
-        value_parser = number("--tile", "32")
-    )]
-    tile: Option<u64>,
+    #[command(flatten)]
+    tile: TileArgs,
 
     #[command(flatten)]
     ptx: PtxArgs,
@@ -55,7 +48,13 @@ pub(crate) struct ExplainArgs {
 
 /// Runs `transpose explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let &ExplainArgs { variant, rows, matrix: MatrixArgs { cols, element }, tile, .. } = args;
+    let &ExplainArgs {
+        variant,
+        rows,
+        matrix: MatrixArgs { cols, element },
+        tile: TileArgs { tile },
+        ..
+    } = args;
     let cols = cols.unwrap_or(rows);
     for (flag, extent) in [("--rows", rows), ("--cols", cols)] {
         if !(1..=MOST_DRAWN).contains(&extent) {

@@ -20,3 +20,17 @@ pub(crate) struct MatrixArgs {
     #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
     pub(crate) element: ElementType,
 }
+
+/// The argument that chooses the size of a tile.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct TileArgs {
+    /// Number of elements on each side of a tile: 16 or 32
+    /// [default: 32; for variant best, it depends on the type]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_hyphen_values = true,
+        value_parser = number("--tile", "32")
+    )]
+    pub(crate) tile: Option<u64>,
+}

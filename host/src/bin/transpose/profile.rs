@@ -12,7 +12,7 @@ use warpfold_lab::{
     transpose::{Matrix, Problem, Variant, plan},
 };
 
-use crate::options::MatrixArgs;
+use crate::options::{MatrixArgs, TileArgs};
 
 /// The arguments of `transpose profile`.
 #[derive(Args)]
@@ -34,15 +34,8 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
 
-    /// Number of elements on each side of a tile: 16 or 32
-    /// [default: 32; for variant best, it depends on the type]
-    #[arg(
-        long,
-        value_name = "T",
-        allow_hyphen_values = true,
-        value_parser = number("--tile", "32")
-    )]
-    tile: Option<u64>,
+    #[command(flatten)]
+    tile: TileArgs,
 
     #[command(flatten)]
     seed: SeedArgs,
@@ -59,7 +52,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
         variant,
         rows,
         matrix: MatrixArgs { cols, element },
-        tile,
+        tile: TileArgs { tile },
         seed: SeedArgs { seed },
         ..
     } = args;
