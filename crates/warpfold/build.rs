@@ -1,8 +1,8 @@
 //! Embeds the PTX of the production kernels, compressed, into the crate. This script writes a
 //! module with one static for each kernel, and `src/ptx.rs` includes this module.
 //!
-//! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`. Its
-//! static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out
+//! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`, and
+//! perhaps `reduce_<op>_<type>_single` for small inputs. Its static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out
 //! the kernels that a program never names.
 
 use std::{
@@ -46,9 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 source,
                 "    pub(crate) static {element}: super::EmbeddedKernel = super::EmbeddedKernel {{"
             )?;
+            let name = format!("reduce_{operation}_{element}");
             writeln!(
                 source,
-                "        name: \"reduce_{operation}_{element}\",\n        images: &["
+                "        name: {name:?},\n        single: {:?},\n        images: &[",
+                single(&name, &images)?
             )?;
             for (arch, path) in images {
                 let text = fs::read(&path)?;
@@ -74,6 +76,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     fs::write(out.join("embedded.rs"), source)?;
     Ok(())
+}
+
+/// The name of the kernel for small inputs that the files hold beside the kernel `name`, if all of
+/// them do.
+fn single(name: &str, images: &Images) -> Result<Option<String>, Box<dyn Error>> {
+    let single = format!("{name}_single");
+    let entry = format!(".visible .entry {single}(");
+    for path in images.values() {
+        if !fs::read_to_string(path)?.contains(&entry) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(single))
 }
 
 /// Takes the operation, the type of the elements and the architecture from a file name of the form

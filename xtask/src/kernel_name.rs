@@ -6,6 +6,8 @@ use cuda_builder::{KernelTraits, NvvmArch};
 
 /// The prefix of the names of production kernels.
 const PRODUCTION: &str = "reduce_";
+/// The end of the names of production kernels for small inputs.
+const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
 const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 
@@ -63,28 +65,37 @@ pub(crate) fn is_production(name: &str) -> bool {
     name.starts_with(PRODUCTION)
 }
 
-/// The traits of `reduce_<op>_<type>`. Each kernel is a module of its own, so that a program
-/// compiles only the kernels that it uses. Each is also compiled for sm_90, because from there on
+/// The traits of `reduce_<op>_<type>` and `reduce_<op>_<type>_single`, which share a module. Each
+/// operation over a type has a module of its own, so that a program compiles only the kernels that
+/// it uses. Each is also compiled for sm_90, because from there on
 /// grids can overlap and loads can bypass the first-level cache.
 fn production(name: &str, rest: &str) -> KernelTraits {
+    let single = rest.strip_suffix(SINGLE);
+    let rest = single.unwrap_or(rest);
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     KernelTraits {
-        module: name.to_owned(),
+        module: name.strip_suffix(SINGLE).unwrap_or(name).to_owned(),
         // The kernels of these operations compute in double precision, whatever the element is.
         element: (!["exact", "moments", "wide"].contains(&op)).then(|| element.to_owned()),
         op: Some(op.to_owned()),
         // Without this bound ptxas uses only 32 registers, and half of the loads wait for the
-        // others.
-        most_threads: Some(1024),
+        // others. A small input of pairs is one block of 512 threads at most, and with 1024 ptxas
+        // spills registers of `ssd` of i8 for sm_120.
+        most_threads: Some(if single.is_some() && ["dot", "ssd"].contains(&op) {
+            512
+        } else {
+            1024
+        }),
         block_size: None,
         // In an exact sum there are barriers after a block clears its cells, after it adds to them,
         // before and after it draws a ticket, and after the last block takes the grid's cells. All
         // other kernels have one barrier where a block combines its accumulators. All but
-        // `wrapping` combine twice, with one copy of the code, and so have one more barrier between
-        // the two.
+        // `wrapping` and the kernels of one block combine twice, with one copy of the code, and so
+        // have one more barrier between the two.
         barriers: Some(match op {
             "exact" => 5,
             "wrapping" => 1,
+            _ if single.is_some() => 1,
             _ => 2,
         }),
         least_arch: None,

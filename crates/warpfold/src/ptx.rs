@@ -16,6 +16,8 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 #[derive(Debug)]
 pub struct EmbeddedKernel {
     name: &'static str,
+    /// The name of the entry for small inputs, which is in the same PTX.
+    single: Option<&'static str>,
     images: &'static [Image],
 }
 
@@ -34,6 +36,11 @@ impl EmbeddedKernel {
     /// The name of the kernel's entry.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The name of the entry for small inputs, if the kernel has one.
+    pub fn single(&self) -> Option<&'static str> {
+        self.single
     }
 
     /// The least compute capability that runs this kernel, major and minor.

@@ -18,6 +18,9 @@ const MOST_COLUMNS: usize = 2;
 /// How many accumulators a lane reads in one access.
 const GROUP: u32 = 4;
 
+/// The number of threads whose accumulators a warp reads at once.
+const EIGHT: u32 = 8 * WARP;
+
 /// A word of the accumulators of four threads.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
@@ -112,7 +115,6 @@ unsafe fn warps_of<R: Reduction>(folded: R::Acc, warps: u32, by_block: bool) -> 
 /// # Safety
 /// That of [`block_reduce`], and there is more than one warp.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "a lane's four begin at a multiple of four words")]
 unsafe fn columns<R: Reduction>(acc: R::Acc, warps: u32) -> R::Acc {
     let tid = thread::thread_idx_x();
     let columns = (&raw mut THREADS).cast::<u32>();
@@ -125,35 +127,62 @@ unsafe fn columns<R: Reduction>(acc: R::Acc, warps: u32) -> R::Acc {
         if tid >= WARP {
             return acc;
         }
-        let none = R::identity().to_words();
-        let mut at = columns.add((GROUP * tid) as usize);
-        let mut before = 0;
-        let mut acc = acc;
-        // All lanes go through this loop equally often. A trip takes eight warps.
-        loop {
+        let mut at = columns.add((GROUP * tid) as usize).cast_const();
+        let mut acc = eight_warps::<R>(at, 0, threads);
+        // Most blocks have eight warps or fewer. All lanes go through the loop equally often.
+        let mut before = EIGHT;
+        while before < threads {
             control::no_unroll();
-            let four = |half: u32| {
-                let is_there = before + GROUP * (WARP * half + tid) < threads;
-                let mut words = [Four([0; GROUP as usize]); MOST_COLUMNS];
-                each(R::Acc::COUNT, |i| {
-                    let at = at.add(i * MOST_THREADS + (GROUP * WARP * half) as usize);
-                    // Words are chosen here, and not accumulators below, because LLVM would keep
-                    // those in local memory.
-                    words[i] = if is_there {
-                        at.cast::<Four>().read()
-                    } else {
-                        Four([none[i]; GROUP as usize])
-                    };
-                });
-                tree(GROUP as usize, |k| R::Acc::from_words(&|i| words[i].0[k]), R::combine)
-            };
-            let eight = R::combine(four(0), four(1));
-            acc = if before == 0 { eight } else { R::combine(acc, eight) };
-            before += 2 * GROUP * WARP;
-            if before >= threads {
-                return acc;
-            }
-            at = at.add((2 * GROUP * WARP) as usize);
+            at = at.add(EIGHT as usize);
+            acc = R::combine(acc, eight_warps::<R>(at, before, threads));
+            before += EIGHT;
         }
+        acc
     }
+}
+
+/// This lane's share of the accumulators of eight warps, of which `before` is the first thread. The
+/// lane's first four begin at `at`. Threads from `threads` on do not exist.
+///
+/// # Safety
+/// All threads below `threads` have left their accumulators in shared memory.
+#[inline(always)]
+unsafe fn eight_warps<R: Reduction>(at: *const u32, before: u32, threads: u32) -> R::Acc {
+    // SAFETY: the caller's contract is the callee's.
+    unsafe {
+        R::combine(
+            four_threads::<R>(at, before, threads, 0),
+            four_threads::<R>(at, before, threads, 1),
+        )
+    }
+}
+
+/// The accumulators of four threads, combined: of this lane's four in the first or second half of
+/// eight warps.
+///
+/// # Safety
+/// That of [`eight_warps`].
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "a lane's four begin at a multiple of four words")]
+unsafe fn four_threads<R: Reduction>(
+    at: *const u32,
+    before: u32,
+    threads: u32,
+    half: u32,
+) -> R::Acc {
+    let none = R::identity().to_words();
+    let is_there = before + GROUP * (WARP * half + thread::thread_idx_x()) < threads;
+    let mut words = [Four([0; GROUP as usize]); MOST_COLUMNS];
+    each(R::Acc::COUNT, |i| {
+        let at = at.wrapping_add(i * MOST_THREADS + (GROUP * WARP * half) as usize);
+        // Words are chosen here, and not accumulators below, because LLVM would keep those in local
+        // memory.
+        words[i] = if is_there {
+            // SAFETY: the threads below `threads` have written these words.
+            unsafe { at.cast::<Four>().read() }
+        } else {
+            Four([none[i]; GROUP as usize])
+        };
+    });
+    tree(GROUP as usize, |k| R::Acc::from_words(&|i| words[i].0[k]), R::combine)
 }

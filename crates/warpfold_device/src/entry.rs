@@ -1,6 +1,8 @@
 //! The macros that stamp out entry points.
 
-/// Stamps out kernels that reduce one array.
+/// Stamps out kernels that reduce one array: for each line one kernel for every input, and one with
+/// `_single` at the end of its name, which is faster for [a small
+/// input](warpfold_device#a-small-input).
 ///
 /// Each line is `name: element = reduction => raw result, loads in flight;`. Two things may follow
 /// the number of loads:
@@ -43,14 +45,33 @@ macro_rules! unary {
             // SAFETY: the caller's contract is the callee's.
             unsafe {
                 $crate::grid::unary::<$t, $op, $crate::__way!($($way)?), $loads, { $crate::__rest!($($rest)?) }>(
-                    lines, $crate::grid::Cut { chunk, full, rest, edges }, keep, output, slots,
+                    lines, $crate::cut::Cut { chunk, full, rest, edges }, keep, output, slots,
                 )
+            }
+        }
+
+        $crate::pastey::paste! {
+            #[doc = concat!("`", stringify!($op), "` of a small input.")]
+            ///
+            /// # Safety
+            /// The launch keeps [its contract](warpfold_device#a-small-input).
+            #[$crate::cuda_std::kernel]
+            #[allow(improper_ctypes_definitions)]
+            pub unsafe fn [<$name _single>](
+                first: *const $t,
+                packs: u32,
+                edges: u32,
+                output: *mut $raw,
+            ) {
+                // SAFETY: the caller's contract is the callee's.
+                unsafe { $crate::single::unary::<$t, $op>(first, packs, edges, output) }
             }
         }
     )*};
 }
 
-/// Stamps out kernels that reduce the pairs of two arrays.
+/// Stamps out kernels that reduce the pairs of two arrays: two for each line, as
+/// [`unary!`](crate::unary!) does.
 ///
 /// Each line is `name: element = reduction => raw result, loads in flight of each array;`.
 ///
@@ -86,8 +107,27 @@ macro_rules! pairs {
             // SAFETY: the caller's contract is the callee's.
             unsafe {
                 $crate::grid::pairs::<$t, $op, $crate::grid_reduction::Polled, $loads>(
-                    (left, right), $crate::grid::Cut { chunk, full, rest, edges }, keep, output, slots,
+                    (left, right), $crate::cut::Cut { chunk, full, rest, edges }, keep, output, slots,
                 )
+            }
+        }
+
+        $crate::pastey::paste! {
+            #[doc = concat!("`", stringify!($op), "` of a small input.")]
+            ///
+            /// # Safety
+            /// The launch keeps [its contract](warpfold_device#a-small-input).
+            #[$crate::cuda_std::kernel]
+            #[allow(improper_ctypes_definitions)]
+            pub unsafe fn [<$name _single>](
+                left: *const $t,
+                right: *const $t,
+                packs: u32,
+                edges: u32,
+                output: *mut $raw,
+            ) {
+                // SAFETY: the caller's contract is the callee's.
+                unsafe { $crate::single::pairs::<$t, $op>((left, right), packs, edges, output) }
             }
         }
     )*};

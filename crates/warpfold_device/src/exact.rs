@@ -182,7 +182,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             } else {
                 each(loads, |load| {
                     let is_there = place(load) < count;
-                    let pack = part.pack_if(place(load) as usize, policy, is_there);
+                    let pack = part.pack_if(place(load) as usize, Some(policy), is_there);
                     batch[load] = if is_there { pack } else { T::MINUS_ZEROS };
                 });
             }

@@ -64,7 +64,8 @@
 //! | [`Fold`], [`Reduction`] | the traits that define an operation |
 //! | [`block`] | combining the accumulators of a block |
 //! | [`grid_reduction`] | combining the accumulators of a grid |
-//! | [`grid`] | the skeleton: which elements a thread reads, and when |
+//! | [`cut`] | how an input is divided into packs and what is outside of them |
+//! | [`grid`], [`single`] | the skeletons: which elements a thread reads, and when |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
@@ -101,6 +102,14 @@
 //!
 //! The same `n`, `chunk`, block size and alignment to 128 bytes give the same bits.
 //!
+//! ## A small input
+//!
+//! For the same input, a kernel whose name ends with `_single` gives the same bits as the kernel
+//! above, if `n` is less than 2^32 and the grid is one block, in which no thread has more than
+//! [`single::LOADS`] packs. It takes `first`, which is the address of the first pack, then `packs`,
+//! which is their number, and then `edges` and `output` as above, of which it ignores `skew`. For
+//! pairs it takes `left` and `right` instead of `first`, and both are aligned to 16 bytes.
+//!
 //! The result that a kernel writes is *raw*: a partial result that can be combined with others. The
 //! program that reads it computes roots and quotients.
 
@@ -114,6 +123,7 @@
 pub struct Readme;
 
 pub mod block;
+pub mod cut;
 mod entry;
 pub mod exact;
 pub mod grid;
@@ -122,6 +132,7 @@ pub mod item;
 pub mod key;
 pub mod op;
 mod reduction;
+pub mod single;
 pub mod source;
 pub mod unroll;
 pub mod warp;
@@ -129,6 +140,8 @@ pub mod words;
 
 /// The device API below this crate, to which the macros expand.
 pub use cuda_std;
+#[doc(hidden)]
+pub use pastey;
 
 pub use self::item::Item;
 pub use self::reduction::{Fold, Position, Reduction};

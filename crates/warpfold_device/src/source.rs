@@ -36,17 +36,12 @@ pub trait Source: Copy {
     /// There is such a pack, and the source begins at a boundary of 16 bytes.
     unsafe fn pack(self, index: usize, policy: Policy) -> Self::Pack;
 
-    /// The pack of number `index`, or any value if it is not `valid`.
+    /// The pack of number `index`, or any value if it is not `valid`. The second-level cache treats
+    /// the pack as usual if there is no policy.
     ///
     /// # Safety
     /// If `valid`, there is such a pack, and the source begins at a boundary of 16 bytes.
-    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Self::Pack;
-
-    /// As [`pack_if`](Self::pack_if), without a policy.
-    ///
-    /// # Safety
-    /// That of [`pack_if`](Self::pack_if).
-    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> Self::Pack;
+    unsafe fn pack_if(self, index: usize, policy: Option<Policy>, valid: bool) -> Self::Pack;
 
     /// Asks for the pack of number `index` to be brought near, if it is `valid`, so that a later
     /// load takes less time.
@@ -85,15 +80,14 @@ impl<T: Item> Source for One<T> {
         unsafe { streaming::load_pack(self.0.cast::<Pack>().add(index), policy) }
     }
     #[inline(always)]
-    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Pack {
-        // SAFETY: the caller vouches for the elements.
-        unsafe { streaming::load_pack_if(self.0.cast::<Pack>().wrapping_add(index), policy, valid) }
-    }
-    #[inline(always)]
-    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> Pack {
+    unsafe fn pack_if(self, index: usize, policy: Option<Policy>, valid: bool) -> Pack {
+        let pack = self.0.cast::<Pack>().wrapping_add(index);
         // SAFETY: the caller vouches for the elements.
         unsafe {
-            streaming::load_unhinted_pack_if(self.0.cast::<Pack>().wrapping_add(index), valid)
+            match policy {
+                Some(policy) => streaming::load_pack_if(pack, policy, valid),
+                None => streaming::load_unhinted_pack_if(pack, valid),
+            }
         }
     }
     #[inline(always)]
@@ -110,7 +104,7 @@ pub trait Reach: Copy {
     ///
     /// # Safety
     /// If `valid`, there is a pack at `source`.
-    unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack;
+    unsafe fn pack_if<T: Item>(source: *const T, policy: Option<Policy>, valid: bool) -> Pack;
 }
 
 /// Both arrays have their boundaries of 16 bytes at the same elements, so that a pack of the second
@@ -120,9 +114,9 @@ pub struct Even;
 
 impl Reach for Even {
     #[inline(always)]
-    unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack {
+    unsafe fn pack_if<T: Item>(source: *const T, policy: Option<Policy>, valid: bool) -> Pack {
         // SAFETY: the caller vouches for the elements.
-        unsafe { streaming::load_pack_if(source.cast(), policy, valid) }
+        unsafe { One(source).pack_if(0, policy, valid) }
     }
 }
 
@@ -133,7 +127,7 @@ pub struct Skewed;
 
 impl Reach for Skewed {
     #[inline(always)]
-    unsafe fn pack_if<T: Item>(source: *const T, _policy: Policy, valid: bool) -> Pack {
+    unsafe fn pack_if<T: Item>(source: *const T, _policy: Option<Policy>, valid: bool) -> Pack {
         let mut pack = [0; 4];
         each(4, |i| {
             let at = source.cast::<u32>().wrapping_add(i);
@@ -202,20 +196,15 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     #[inline(always)]
     unsafe fn pack(self, index: usize, policy: Policy) -> [Pack; 2] {
         // SAFETY: the caller vouches for the elements.
-        unsafe { self.pack_if(index, policy, true) }
+        unsafe { self.pack_if(index, Some(policy), true) }
     }
     #[inline(always)]
-    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> [Pack; 2] {
+    unsafe fn pack_if(self, index: usize, policy: Option<Policy>, valid: bool) -> [Pack; 2] {
         // SAFETY: the caller vouches for the elements.
         unsafe {
             let left = One(self.left).pack_if(index, policy, valid);
             [left, R::pack_if(self.right.wrapping_add(index * T::PER_PACK), policy, valid)]
         }
-    }
-    #[inline(always)]
-    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> [Pack; 2] {
-        // SAFETY: the caller vouches for the elements.
-        unsafe { self.pack_if(index, Policy::keep(1.0), valid) }
     }
     #[inline(always)]
     unsafe fn prefetch_if(self, index: usize, valid: bool) {

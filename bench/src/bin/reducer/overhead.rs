@@ -53,23 +53,22 @@ pub(crate) fn measure(
     let embedded = kernels().find(|embedded| embedded.name() == kernel);
     let ptx = embedded.and_then(|embedded| embedded.text(device.info().compute_capability));
     let ptx = ptx.with_context(|| format!("there is no kernel {kernel} for this device"))?;
-    let (output, mut slots) = (device.alloc::<u64>(8)?, device.alloc::<u64>(1 << 19)?);
-    slots.fill_bytes(0)?;
+    let single = embedded.and_then(|embedded| embedded.single());
+    let single = single.with_context(|| format!("{kernel} has no kernel for small inputs"))?;
+    let output = device.alloc::<u64>(8)?;
     let part = parts(case, Cache::Warm)[0];
     let call =
         Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
     let extent = Extent { address: call.input, element_bytes: case.element.size(), n: call.n };
-    let lines = call.input.wrapping_add_signed(extent.bytes_before_lines());
-    let chunk = (extent.skew() + extent.packs()).max(8);
-    let [full, rest, edges] = extent.cut(chunk).map(u64::from);
-    let keep = 1.0f32.to_bits().into();
-    let args = vec![lines, chunk, full, rest, edges, keep, output.address(), slots.address()];
+    let first = call.input + extent.bytes_before_packs();
+    let [_, _, edges] = extent.cut(extent.packs().max(1)).map(u64::from);
+    let args = vec![first, extent.packs(), edges, output.address()];
     let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
-    let mut bare = BareLaunch::new(&ptx, &kernel, BLOCK, args, stream)?;
+    let mut bare = BareLaunch::new(&ptx, single, BLOCK, args, stream)?;
     let mut through_library = || ours.call(call, &lab.stream);
-    // SAFETY: the arguments are those of every kernel of the reducer but the exact ones (lines,
-    // chunk, full, rest, edges, keep, output and slots), and all their memory outlives the last
-    // synchronisation below.
+    // SAFETY: the arguments are those of every kernel for small inputs of one array (first, packs,
+    // edges and output), the block has a thread for every four packs, and all memory outlives the
+    // last synchronisation below.
     let mut through_driver = || unsafe { bare.launch() };
     let (mut calls, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {

@@ -41,8 +41,10 @@ impl Cache {
         let Some(text) = kernel.text(generation.min(capability)) else {
             return Err(Error::DeviceTooOld { capability, least: kernel.least_capability() });
         };
-        let loaded = device.load(kernel.name(), &text)?.kernel(kernel.name())?;
-        let engine = Arc::new(Engine::new(device, loaded, result_bytes)?);
+        let module = device.load(kernel.name(), &text)?;
+        let loaded = module.kernel(kernel.name())?;
+        let single = kernel.single().map(|name| module.kernel(name)).transpose()?;
+        let engine = Arc::new(Engine::new(device, loaded, single, result_bytes)?);
         engines.insert((kernel.name(), generation), Arc::clone(&engine));
         Ok(engine)
     }
@@ -53,6 +55,8 @@ impl Cache {
 #[derive(Debug)]
 pub(super) struct Engine {
     kernel: Kernel,
+    /// The same reduction for small inputs.
+    single: Option<Kernel>,
     /// The device's own stream.
     stream: Stream,
     /// The size of a raw result, which is the same for all operations that share the kernel.
@@ -64,9 +68,15 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    fn new(device: &Device, kernel: Kernel, result_bytes: usize) -> Result<Self, Error> {
+    fn new(
+        device: &Device,
+        kernel: Kernel,
+        single: Option<Kernel>,
+        result_bytes: usize,
+    ) -> Result<Self, Error> {
         Ok(Self {
             kernel,
+            single,
             stream: device.own_stream()?,
             result_bytes,
             outputs: Mutex::new(vec![device.alloc(result_bytes)?]),
@@ -76,6 +86,10 @@ impl Engine {
 
     pub(super) fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    pub(super) fn single(&self) -> Option<&Kernel> {
+        self.single.as_ref()
     }
 
     pub(super) fn stream(&self) -> &Stream {

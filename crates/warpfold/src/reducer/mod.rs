@@ -73,7 +73,7 @@ use crate::device::{Arg, Device, DeviceError, LaunchShape, Pod, Stream, View};
 use engine::{Cache, Engine};
 use input::{Operand, Owner, Place};
 use output::TargetPlace;
-use shapes::{Extent, KernelClass, Machine, Shape};
+use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
@@ -388,33 +388,44 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let shape = shapes::shape(extent, O::CLASS, &self.machine);
         let launch =
             LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
+        let inputs = || [Some(first), second].into_iter().flatten();
+        // A pack of the kernel for small inputs is one load from each input.
+        let is_even =
+            inputs().all(|input| input.address % PACK_BYTES == first.address % PACK_BYTES);
+        let single =
+            self.engine.single().filter(|_| is_even && shape.is_single(extent.packs(), O::CLASS));
+        let [full, rest, edges] = extent.cut(shape.chunk).map(Arg::U32);
         // Two inputs at most, and seven other arguments.
         let mut args = [Arg::U32(0); 9];
         let mut number = 0;
-        let mut push = |arg| {
-            args[number] = arg;
-            number += 1;
+        let mut push = |more: &[Arg]| {
+            args[number..][..more.len()].copy_from_slice(more);
+            number += more.len();
         };
-        if O::CLASS == KernelClass::Exact {
-            push(Arg::Pointer(first.address));
-            push(Arg::U64(n));
-            push(Arg::U64(shape.chunk));
-        } else {
-            for input in [Some(first), second].into_iter().flatten() {
-                push(Arg::Pointer(input.address.wrapping_add_signed(extent.bytes_before_lines())));
+        if single.is_some() {
+            for input in inputs() {
+                push(&[Arg::Pointer(input.address + extent.bytes_before_packs())]);
             }
-            push(Arg::U32(shape.chunk as u32));
-            extent.cut(shape.chunk).into_iter().for_each(|number| push(Arg::U32(number)));
+            push(&[Arg::U32(extent.packs() as u32), edges, Arg::Pointer(out)]);
+        } else {
+            if O::CLASS == KernelClass::Exact {
+                push(&[Arg::Pointer(first.address), Arg::U64(n), Arg::U64(shape.chunk)]);
+            } else {
+                for input in inputs() {
+                    let lines = input.address.wrapping_add_signed(extent.bytes_before_lines());
+                    push(&[Arg::Pointer(lines)]);
+                }
+                push(&[Arg::U32(shape.chunk as u32), full, rest, edges]);
+            }
+            push(&[Arg::F32(shape.keep), Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
         }
-        push(Arg::F32(shape.keep));
-        push(Arg::Pointer(out));
-        push(Arg::Pointer(stream.workspace()));
+        let kernel = single.unwrap_or(self.engine.kernel());
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
         // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has
         // vouched for it. The kernel also writes slots of the stream's workspace, which `shape`
         // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
         // uses it, lent memory included, and a graph retains the memory that it uses.
-        unsafe { stream.launch(self.engine.kernel(), launch, &args[..number])? };
+        unsafe { stream.launch(kernel, launch, &args[..number])? };
         #[cfg(feature = "cudarc")]
         lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())

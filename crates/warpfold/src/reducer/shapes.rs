@@ -50,15 +50,19 @@ impl Extent {
     /// The elements before the packs belong to the first block, those behind them to the last.
     pub fn packs(&self) -> u64 {
         let in_pack = PACK_BYTES / self.element_bytes;
-        let before = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
+        let before = self.bytes_before_packs() / self.element_bytes;
         self.n.saturating_sub(before) / in_pack
+    }
+
+    /// The bytes from the first element to the first pack.
+    pub fn bytes_before_packs(&self) -> u64 {
+        self.address.wrapping_neg() % PACK_BYTES
     }
 
     /// The bytes from the first element to the line in which the first pack begins. The line may
     /// begin before the input.
     pub fn bytes_before_lines(&self) -> i64 {
-        let to_boundary = self.address.wrapping_neg() % PACK_BYTES;
-        to_boundary as i64 - (self.skew() * PACK_BYTES) as i64
+        self.bytes_before_packs() as i64 - (self.skew() * PACK_BYTES) as i64
     }
 
     /// How the input is cut into chunks of `chunk` packs, as kernels take it: the number of blocks
@@ -70,7 +74,7 @@ impl Extent {
     /// after the last pack in 8 bits each, and whether indices may have more than 32 bits.
     pub fn cut(&self, chunk: u64) -> [u32; 3] {
         let in_pack = PACK_BYTES / self.element_bytes;
-        let to_boundary = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
+        let to_boundary = self.bytes_before_packs() / self.element_bytes;
         let head = to_boundary.min(self.n);
         let tail = (self.n - head) % in_pack;
         let is_long = u64::from(self.n > u64::from(u32::MAX));
@@ -123,6 +127,15 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Whether a kernel for small inputs can reduce an input of `packs` packs in this shape: it has
+    /// one block, whose threads take at most four packs of each array (`warpfold_device::single`).
+    /// The kernels for pairs are compiled for 512 threads at most.
+    pub fn is_single(&self, packs: u64, class: KernelClass) -> bool {
+        const LOADS: u64 = 4;
+        let most_threads = if class == KernelClass::Pair { 512 } else { 1024 };
+        self.grid == 1 && self.block <= most_threads && packs <= LOADS * u64::from(self.block)
+    }
+
     /// An upper bound on the number of operations between an element and the result, for elements
     /// of `element_bytes` bytes, in whatever order the kernel combines them.
     ///

@@ -10,7 +10,7 @@ mod support;
 use std::{cell::RefCell, collections::BTreeSet, env};
 
 use rand::{SeedableRng, rngs::StdRng};
-use support::{Launch, devices, production_kernel};
+use support::{Launch, devices, production_entry, production_kernel};
 use warpfold::{
     device::{Arg, Buffer, Device, Kernel, LaunchShape, Pod},
     testing::kernels,
@@ -44,7 +44,7 @@ const fn case(n: usize, starts: [usize; 2], block: u32, chunk: u32, spare: u32) 
 /// The cases have one block or many blocks, and blocks of one warp or of all warps. Some have more
 /// blocks than the last block has threads, or eight times as many. Their packs are too few for a
 /// round, just enough, or one too many. Two arrays are aligned alike or differently.
-const CASES: [Case; 15] = [
+const CASES: [Case; 18] = [
     // The first eight cases are small. Some tests run only these with all of their samples.
     case(1, [0, 0], 32, 8, 0),
     case(1, [1, 1], 64, 8, 1),
@@ -61,6 +61,10 @@ const CASES: [Case; 15] = [
     case(4099, [1, 3], 64, 33, 0),
     case(9001, [0, 2], 32, 8, 0),
     case(9000, [7, 7], 128, 1024, 0),
+    // One block of a whole number of warps takes all packs, four for each thread at most.
+    case(1003, [3, 3], 96, 1024, 0),
+    case(4100, [6, 2], 1024, 4096, 0),
+    case(1999, [2, 2], 512, 4096, 0),
 ];
 
 /// The number of elements of each array, which is enough for the longest case from any start.
@@ -72,21 +76,24 @@ const OUTPUT: usize = 64;
 /// A device, and the objects that all launches share.
 struct Bench {
     device: Device,
-    output: Buffer<u8>,
     slots: RefCell<Buffer<u64>>,
     launched: RefCell<BTreeSet<String>>,
 }
 
 impl Bench {
     fn new(device: Device) -> Self {
-        let output = device.upload(&[0u8; OUTPUT]).unwrap();
         let slots = device.upload(&vec![0; 1 << 15]).unwrap();
-        Self { device, output, slots: slots.into(), launched: BTreeSet::new().into() }
+        Self { device, slots: slots.into(), launched: BTreeSet::new().into() }
     }
 
     fn kernel(&self, name: &str) -> Kernel {
         self.launched.borrow_mut().insert(name.to_owned());
         production_kernel(&self.device, name)
+    }
+
+    /// A new output, so that no result of an earlier launch can lie there.
+    fn output(&self) -> Buffer<u8> {
+        self.device.upload(&[0; OUTPUT]).unwrap()
     }
 
     /// Launches a kernel over one array or two arrays, twice in each case. `check` gets the
@@ -108,6 +115,7 @@ impl Bench {
         check: impl Fn([&[T]; ARRAYS], &[u8]) -> Result<(), String>,
     ) {
         let loaded = self.kernel(kernel);
+        let single = production_entry(&self.device, kernel, &format!("{kernel}_single"));
         for &case in cases {
             // The buffer ends with the last element, so that the simulator reports a read behind
             // it.
@@ -116,6 +124,9 @@ impl Bench {
             let bits: [_; 2] = std::array::from_fn(|_| self.launch(&loaded, case, &buffers));
             let device = &self.device.info().name;
             assert_eq!(bits[0], bits[1], "{kernel} on {device}, {case:?}: the second launch");
+            if let Some(of_single) = self.launch_single(&single, case, &buffers) {
+                assert_eq!(of_single, bits[0], "{kernel}_single on {device}, {case:?}");
+            }
             let elements = std::array::from_fn(|i| &parts[i][case.starts[i]..]);
             check(elements, &bits[0])
                 .unwrap_or_else(|wrong| panic!("{kernel} on {device}, {case:?}: {wrong}"));
@@ -123,23 +134,13 @@ impl Bench {
     }
 
     fn launch<T: Pod>(&self, kernel: &Kernel, case: Case, buffers: &[Buffer<T>]) -> Vec<u8> {
-        let size = size_of::<T>();
-        let addresses: Vec<u64> = buffers
-            .iter()
-            .zip(case.starts)
-            .map(|(buffer, start)| buffer.address() + (start * size) as u64)
-            .collect();
-        let (n, in_pack) = (case.n as u64, 16 / size as u64);
-        let to_boundary = addresses[0].wrapping_neg() % 16 / size as u64;
-        let head = to_boundary.min(n);
-        let (packs, tail) = ((n - head) / in_pack, (n - head) % in_pack);
-        let skew = addresses[0].div_ceil(16) % 8;
+        let Cut { addresses, to_boundary, packs, skew, edges } = case.cut(buffers);
         let end = skew + packs;
-        let edges = skew + to_boundary * 0x10 + head * 0x100 + tail * 0x1_0000;
         let grid = end.div_ceil(case.chunk.into()).max(1) as u32 + case.spare;
         let mut slots = self.slots.borrow_mut();
+        let output = self.output();
         // Kernels take the address of the line in which the first pack begins.
-        let to_lines = (to_boundary * size as u64).wrapping_sub(skew * 16);
+        let to_lines = to_boundary.wrapping_sub(skew * 16);
         let mut args: Vec<Arg> = addresses
             .into_iter()
             .map(|address| Arg::Pointer(address.wrapping_add(to_lines)))
@@ -148,9 +149,9 @@ impl Bench {
             Arg::U32(case.chunk),
             Arg::U32((end / u64::from(case.chunk)) as u32),
             Arg::U32((end % u64::from(case.chunk)) as u32),
-            Arg::U32(edges as u32),
+            Arg::U32(edges),
             Arg::F32(0.5),
-            Arg::Pointer(self.output.address()),
+            Arg::Pointer(output.address()),
             Arg::Pointer(slots.address()),
         ]);
         self.device.start(kernel, LaunchShape::linear(grid, case.block, 0), &args).unwrap();
@@ -159,7 +160,61 @@ impl Bench {
             slots.fill_bytes(0).unwrap();
             panic!("{case:?}: the slots are not 0 again");
         }
-        self.output.copy_to_host().unwrap()
+        output.copy_to_host().unwrap()
+    }
+
+    /// The raw result of the kernel for small inputs, if the case is one of them.
+    fn launch_single<T: Pod>(
+        &self,
+        kernel: &Kernel,
+        case: Case,
+        buffers: &[Buffer<T>],
+    ) -> Option<Vec<u8>> {
+        let Cut { addresses, to_boundary, packs, skew, edges } = case.cut(buffers);
+        let is_even = addresses.iter().all(|address| address % 16 == addresses[0] % 16);
+        let is_one_block = skew + packs <= case.chunk.into() && case.spare == 0;
+        let most_threads = if buffers.len() == 2 { 512 } else { 1024 };
+        let fits = case.block <= most_threads && packs <= 4 * u64::from(case.block);
+        if !is_even || !is_one_block || !fits {
+            return None;
+        }
+        let output = self.output();
+        let firsts = addresses.into_iter().map(|address| Arg::Pointer(address + to_boundary));
+        let mut args: Vec<Arg> = firsts.collect();
+        args.extend([Arg::U32(packs as u32), Arg::U32(edges), Arg::Pointer(output.address())]);
+        self.device.start(kernel, LaunchShape::linear(1, case.block, 0), &args).unwrap();
+        Some(output.copy_to_host().unwrap())
+    }
+}
+
+/// How the arrays of a case are divided.
+struct Cut {
+    addresses: Vec<u64>,
+    /// The bytes before the first boundary of 16 bytes.
+    to_boundary: u64,
+    /// The number of packs.
+    packs: u64,
+    /// The number of packs between a boundary of 128 bytes and the first pack.
+    skew: u64,
+    /// The numbers that are not about packs, as kernels take them.
+    edges: u32,
+}
+
+impl Case {
+    fn cut<T: Pod>(self, buffers: &[Buffer<T>]) -> Cut {
+        let size = size_of::<T>() as u64;
+        let addresses: Vec<u64> = buffers
+            .iter()
+            .zip(self.starts)
+            .map(|(buffer, start)| buffer.address() + start as u64 * size)
+            .collect();
+        let (n, in_pack) = (self.n as u64, 16 / size);
+        let to_boundary = addresses[0].wrapping_neg() % 16;
+        let head = (to_boundary / size).min(n);
+        let (packs, tail) = ((n - head) / in_pack, (n - head) % in_pack);
+        let skew = addresses[0].div_ceil(16) % 8;
+        let edges = skew + to_boundary / size * 0x10 + head * 0x100 + tail * 0x1_0000;
+        Cut { addresses, to_boundary, packs, skew, edges: edges as u32 }
     }
 }
 

@@ -49,11 +49,16 @@ pub(crate) fn devices() -> Vec<Device> {
 
 /// A production kernel, loaded on a device.
 pub(crate) fn production_kernel(device: &Device, name: &str) -> Kernel {
+    production_entry(device, name, name)
+}
+
+/// An entry of the PTX of the production kernel `name`, loaded on a device.
+pub(crate) fn production_entry(device: &Device, name: &str, entry: &str) -> Kernel {
     let kernel = kernels()
         .find(|kernel| kernel.name() == name)
         .unwrap_or_else(|| panic!("there is no kernel {name}"));
     let text = kernel.text(device.info().compute_capability).unwrap();
-    device.load(name, &text).unwrap().kernel(name).unwrap()
+    device.load(name, &text).unwrap().kernel(entry).unwrap()
 }
 
 /// Safe launches, of the tests' own kernels and of single production kernels.
