@@ -2,8 +2,9 @@
 //! module with one static for each kernel, and `src/ptx.rs` includes this module.
 //!
 //! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`, and
-//! perhaps `reduce_<op>_<type>_single` for small inputs. Its static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out
-//! the kernels that a program never names.
+//! perhaps `reduce_<op>_<type>_single` for small inputs. Its static is `<op>::<type>`. Each kernel
+//! is a static of its own, because the linker then leaves out the kernels that a program never
+//! names.
 
 use std::{
     collections::BTreeMap,
