@@ -30,11 +30,18 @@ use crate::root;
 
 /// The packages whose tests run kernels, or test the code that runs kernels. The tests of the other
 /// packages need Rust on the machine.
-const TESTED: [&str; 6] =
-    ["bench", "warpfold", "warpfold-cuda-driver", "warpfold-cust", "warpfold-lab", "warpfold-simt"];
+const TESTED: [&str; 7] = [
+    "bench",
+    "warpfold",
+    "warpfold-cli",
+    "warpfold-cuda-driver",
+    "warpfold-cust",
+    "warpfold-lab",
+    "warpfold-simt",
+];
 
 /// The packages whose programs are in the bundle.
-const PROGRAMS: [&str; 3] = ["bench", "warpfold-lab", "warpfold-simt"];
+const PROGRAMS: [&str; 4] = ["bench", "warpfold-cli", "warpfold-lab", "warpfold-simt"];
 
 /// The most bytes that the bundle may have. A larger bundle is refused, because bundles are copied
 /// between machines.

@@ -1,5 +1,7 @@
 //! The command as people use it: pipes, pieces, JSON, saved results, notes, completions.
 
+mod program;
+
 use std::{
     fs,
     io::Write as _,
@@ -19,7 +21,7 @@ fn warpfold(args: &[&str]) -> Output {
 
 /// Runs the command with these bytes in its standard input.
 fn with_input(args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_warpfold"))
+    let mut child = program::warpfold()
         .args(args)
         .current_dir(files())
         .stdin(Stdio::piped())
@@ -225,7 +227,7 @@ fn results_are_saved() {
 fn a_missing_gpu_is_a_failed_run() {
     // A driver that is no library stands for a machine without one.
     let run = |args: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_warpfold"))
+        program::warpfold()
             .args(args)
             .current_dir(files())
             .env("WARPFOLD_LIBCUDA", files().join("table.csv"))
@@ -275,7 +277,7 @@ fn completions_and_manual_pages_have_values() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_it() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_warpfold"))
+    let mut child = program::warpfold()
         .args(["sum", "-", "--type", "u8", "--piece", "16", "--device", "sim"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

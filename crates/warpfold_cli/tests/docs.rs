@@ -3,12 +3,9 @@
 #[path = "../../../tests/support/console.rs"]
 mod console;
 mod help;
+mod program;
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Stdio};
 
 #[test]
 fn its_commands_run_and_print_what_is_shown() {
@@ -34,7 +31,7 @@ fn its_commands_run_and_print_what_is_shown() {
             [args @ .., ">", file] => (args, Some(file)),
             args => (args, None),
         };
-        let output = Command::new(env!("CARGO_BIN_EXE_warpfold"))
+        let output = program::warpfold()
             .args(args)
             .current_dir(folder.path())
             .stdin(Stdio::null())

@@ -2,8 +2,9 @@
 //! files and the answers with NumPy; see there.
 
 mod help;
+mod program;
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 /// A command, and what must come of it.
 #[derive(serde::Deserialize)]
@@ -28,11 +29,8 @@ fn rows() -> Vec<Row> {
 
 fn run(args: &[String]) -> (i32, String, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
-    let output = Command::new(env!("CARGO_BIN_EXE_warpfold"))
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .expect("the command runs");
+    let output =
+        program::warpfold().args(args).current_dir(folder).output().expect("the command runs");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }

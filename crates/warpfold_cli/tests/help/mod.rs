@@ -1,10 +1,10 @@
 //! What `warpfold --help` lists.
 
-use std::process::Command;
+use crate::program::warpfold;
 
 /// The names of the operations, which are the subcommands that reduce.
 pub(crate) fn operations() -> Vec<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_warpfold")).arg("--help").output();
+    let output = warpfold().arg("--help").output();
     let help = String::from_utf8(output.expect("the command runs").stdout).expect("it is UTF-8");
     let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     let operations: Vec<_> = listed
