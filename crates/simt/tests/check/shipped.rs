@@ -216,8 +216,9 @@ fn the_access_patterns_are_clean() {
 }
 
 /// The size of an element of the production kernel of this name, in bytes; `None` if it is not a
-/// production kernel.
+/// production kernel. The name of a kernel for small inputs has `_single` at its end.
 fn production(name: &str) -> Option<u64> {
+    let name = name.strip_suffix("_single").unwrap_or(name);
     let element = name.strip_prefix("reduce_")?.rsplit('_').next()?;
     // The letters before the number may be several, as in `bf16`.
     let bits: u64 = element.trim_start_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
@@ -240,9 +241,14 @@ fn the_production_kernels_are_clean() {
             let name = kernel.name();
             let size = production(name).unwrap();
             kernels += 1;
+            let is_single = name.ends_with("_single");
             // There are elements before, in and behind packs. They are reduced by one block, by
             // several blocks, and by more blocks than the last one has threads.
-            let cases = [(1, 32, 8), (300, 64, 16), (320 * 16 / size + 3, 32, 8)];
+            let mut cases = [(1, 32, 8), (300, 64, 16), (320 * 16 / size + 3, 32, 8)];
+            if is_single {
+                // One block reduces all of them, and no thread takes more than four packs.
+                cases = [(1, 32, 8), (300, 128, 512), (250 * 16 / size + 3, 64, 256)];
+            }
             for (i, (n, block, chunk)) in cases.into_iter().enumerate() {
                 let memory = Memory::checked(1 << 20);
                 let input = || {
@@ -252,17 +258,17 @@ fn the_production_kernels_are_clean() {
                 };
                 let first = input();
                 // Exact sums take the input and its length. The others take the line in which the
-                // first pack begins, and how the input is cut.
-                let (is_exact, is_pair) = match kernel.params().len() {
-                    6 => (true, false),
-                    8 => (false, false),
-                    9 => (false, true),
-                    params => panic!("{name} has {params} parameters"),
+                // first pack begins, or the first pack itself, and how the input is cut.
+                let (is_exact, is_pair) = match (is_single, kernel.params().len()) {
+                    (false, 6) => (true, false),
+                    (false, 8) | (true, 4) => (false, false),
+                    (false, 9) | (true, 5) => (false, true),
+                    (_, params) => panic!("{name} has {params} parameters"),
                 };
                 let to_boundary = first.wrapping_neg() % 16 / size;
                 let head = to_boundary.min(n);
                 let (packs, tail) = ((n - head) * size / 16, (n - head) % (16 / size));
-                let skew = if is_exact { 0 } else { first.div_ceil(16) % 8 };
+                let skew = if is_exact || is_single { 0 } else { first.div_ceil(16) % 8 };
                 let reach = skew + packs;
                 let mut args = Vec::new();
                 if is_exact {
@@ -277,12 +283,17 @@ fn the_production_kernels_are_clean() {
                     }
                     let edges = skew | to_boundary << 4 | head << 8 | tail << 16;
                     let cut = [chunk, reach / chunk, reach % chunk, edges];
-                    args.extend(cut.map(|number| Arg::U32(number as u32)));
+                    let cut = if is_single { &[packs, edges][..] } else { &cut };
+                    args.extend(cut.iter().map(|&number| Arg::U32(number as u32)));
                 }
                 let (output, slots) = (memory.alloc(1024).unwrap(), memory.alloc(1 << 16).unwrap());
                 memory.write(slots, &vec![0; 1 << 16]).unwrap();
                 let keep = Arg::U32(0.5f32.to_bits());
-                args.extend([keep, Arg::Pointer(output), Arg::Pointer(slots)]);
+                if is_single {
+                    args.push(Arg::Pointer(output));
+                } else {
+                    args.extend([keep, Arg::Pointer(output), Arg::Pointer(slots)]);
+                }
                 let grid = reach.div_ceil(chunk).max(1) as u32;
                 let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
                 let checked = check(kernel, &config, &args, &memory)
@@ -293,7 +304,7 @@ fn the_production_kernels_are_clean() {
             }
         }
     }
-    assert!(kernels >= 400, "{kernels} kernels were found in {}", folder.display());
+    assert!(kernels >= 800, "{kernels} kernels were found in {}", folder.display());
 }
 
 /// The variant of a transposition, the size of an element in bytes, the tile, and the block, all
