@@ -253,9 +253,10 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
             continue;
         };
         let simulated: BTreeMap<_, _> = profile.counters.entries().into_iter().collect();
-        let polls = match case.entry.starts_with("reduce12_") {
-            true => polls(&simulated, &recorded.counters),
-            false => Some(0),
+        let polls = if case.entry.starts_with("reduce12_") {
+            polls(&simulated, &recorded.counters)
+        } else {
+            Some(0)
         };
         let Some(polls) = polls else {
             failures.push(format!("{}: more than its polls differs", case.name));

@@ -7,7 +7,7 @@ use anyhow::Context;
 use bench::Times;
 use warpfold::{
     device::Device,
-    testing::{Extent, kernels},
+    testing::{EmbeddedKernel, Extent, kernels},
 };
 
 use crate::{
@@ -53,7 +53,7 @@ pub(crate) fn measure(
     let embedded = kernels().find(|embedded| embedded.name() == kernel);
     let ptx = embedded.and_then(|embedded| embedded.text(device.info().compute_capability));
     let ptx = ptx.with_context(|| format!("there is no kernel {kernel} for this device"))?;
-    let single = embedded.and_then(|embedded| embedded.single());
+    let single = embedded.and_then(EmbeddedKernel::single);
     let single = single.with_context(|| format!("{kernel} has no kernel for small inputs"))?;
     let output = device.alloc::<u64>(8)?;
     let part = parts(case, Cache::Warm)[0];
