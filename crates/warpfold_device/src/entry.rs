@@ -2,7 +2,7 @@
 
 /// Stamps out kernels that reduce one array: for each line one kernel for every input, and one with
 /// `_single` at the end of its name, which is faster for [a small
-/// input](warpfold_device#a-small-input).
+/// input](crate#a-small-input).
 ///
 /// Each line is `name: element = reduction => raw result, loads in flight;`. Two things may follow
 /// the number of loads:
