@@ -166,7 +166,7 @@ fn each_rule_refuses() {
         ),
         (
             "cvt.rn.bf16.u8 %h1, %r1;",
-            "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which no instruction does",
+            "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which is not simulated",
         ),
         ("cvt.rm.f16x2.f32 %r1, %f1, %f2;", "`cvt.rm.f16x2.f32` needs one of .rn .rz"),
         // Forms.
