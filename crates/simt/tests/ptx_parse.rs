@@ -57,7 +57,7 @@ fn header_and_kernel() {
 fn variables_and_initialisers() {
     let module = parsed(
         ".extern .shared .align 16 .b8 dynamic[];
-         .global .align 4 .u32 counter = 7;
+         .global .attribute(.managed) .align 4 .u32 counter = 7;
          .const .align 8 .u64 table[4] = {counter, generic(counter)+8, -1};
          .global .v2 .f32 pairs[3];
          .global .u16 grid[2][3] = {{1, 2, 3}, {4, 5}};

@@ -166,7 +166,7 @@ fn each_rule_refuses() {
         ),
         (
             "cvt.rn.bf16.u8 %h1, %r1;",
-            "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which no instruction does",
+            "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which is not simulated",
         ),
         ("cvt.rm.f16x2.f32 %r1, %f1, %f2;", "`cvt.rm.f16x2.f32` needs one of .rn .rz"),
         // Forms.
@@ -194,6 +194,8 @@ fn each_rule_refuses() {
         ),
         ("discard.global.L2 [%rd1], 64;", "`discard.global.L2` takes the size 128 alone"),
         (".local .align 3 .b8 x[4];", "the alignment 3 is not a power of two"),
+        (".shared .attribute(.unified(1, 2)) .b32 x;", "expected `.managed`, found `.unified`"),
+        (".shared .attribute(.managed) .b32 x;", "`.managed` is for `.global` variables only"),
         (".local .b8 x[];", "`x` has no size"),
         (".local .b32 x = 1;", "a .local variable has no initialiser"),
         // Types.

@@ -198,12 +198,21 @@ fn barriers_and_masks_name_who_waits() {
     help: let all threads of the block reach the barrier: put the condition around the work alone
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 32; @%p1 bra other; bar.sync 0; bra done; other: bar.sync 0; done:"), @r"
-    error[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at barrier 0 while thread (0,0,0) waits at another of its instructions
+    warning[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at barrier 0 while thread (0,0,0) waits at another of its instructions
       --> k.ptx:20
        | bar.sync 0;
     other: thread (0,0,0) of block (0,0,0) waits here
       --> k.ptx:20
        | bar.sync 0;
+    help: PTX lets the two meet, but CUDA C++ leaves it undefined: let all threads of the block reach the same barrier
+    ");
+    assert_snapshot!(report(LaunchConfig::new(1, 64), "setp.ge.u32 %p1, %r10, 32; @%p1 bra other; @!%p1 bar.sync 0; other: bar.sync 0;"), @r"
+    error[divergent-barrier]: thread (32,0,0) of block (0,0,0) waits at barrier 0 while thread (0,0,0) waits at another of its instructions
+      --> k.ptx:20
+       | bar.sync 0;
+    other: thread (0,0,0) of block (0,0,0) waits here
+      --> k.ptx:20
+       | @!%p1 bar.sync 0;
     help: let all threads of the block reach the same barrier: move it out of the branch
     ");
     assert_snapshot!(report(LaunchConfig::new(1, 20), "shfl.sync.idx.b32 %r1, %r10, 0, 31, -1;"), @r"

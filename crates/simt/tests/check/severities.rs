@@ -276,6 +276,71 @@ fn a_part_of_a_warp_that_runs_on_behind_a_barrier_is_an_error() {
 }
 
 #[test]
+fn barriers_of_two_branches_that_meet_are_a_warning() {
+    let config = LaunchConfig::new(2, 64);
+    let branch = |a: &str, b: &str, rest: &str| {
+        format!("setp.ge.u32 %p1, %r10, 32; @%p1 bra other; {a} bra done; other: {b} done: {rest}")
+    };
+    let (sync, store) = ("bar.sync 0;", "st.global.u32 [%d12], %r10;");
+    let (warning, error) = ([(DivergentBarrier, Warning)], [(DivergentBarrier, Error)]);
+    assert_eq!(found(config, &branch(sync, sync, store)), warning);
+    assert_eq!(found(config, &branch(sync, "barrier.sync.aligned 0;", store)), warning);
+    // One side exits after its barrier, and the other side meets its own barriers alone.
+    let exits = format!("{sync} {store} exit;");
+    let alone = format!("{store} {sync} {store} bar.sync 0;");
+    assert_eq!(found(config, &branch(&exits, &alone, "")), warning);
+    // One side meets the barrier that lies behind both.
+    assert_eq!(found(config, &branch(sync, "", &format!("{sync} {store}"))), error);
+    assert_eq!(
+        found(config, &branch(&format!("{sync} bar.sync 0;"), sync, &format!("{sync} {store}"))),
+        [(DivergentBarrier, Warning), (DivergentBarrier, Error)]
+    );
+    // A loop leads from one barrier to the other.
+    let loops = branch(sync, sync, "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3; @%p2 bra again;");
+    assert_eq!(found(config, &format!("mov.u32 %r1, 0; again: {loops}")), error);
+}
+
+#[test]
+fn a_write_behind_a_shuffle_of_what_was_read_is_a_warning() {
+    let config = LaunchConfig::new(1, 64);
+    // Each lane writes the word that the next lane has read.
+    let sum = |between: &str| {
+        format!(
+            "and.b32 %r9, %r10, 31; setp.eq.u32 %p1, %r9, 0; mov.u32 %r1, 0; mov.u32 %r8, -1;
+            st.shared.u32 [%r13], %r10; bar.sync 0;
+            @!%p1 ld.shared.u32 %r1, [%r13+-4];
+            {between}
+            st.shared.u32 [%r13], %r2;"
+        )
+    };
+    let (warning, error) = ([(WarpSynchronous, Warning)], [(WarpSynchronous, Error)]);
+    let shuffle = "shfl.sync.up.b32 %r2, %r1, 1, 0, %r8;";
+    assert_eq!(found(config, &sum(shuffle)), warning);
+    assert_eq!(found(config, &sum(&format!("add.u32 %r1, %r1, 5; {shuffle}"))), warning);
+    assert_eq!(found(config, &sum("redux.sync.add.u32 %r2, %r1, -1;")), warning);
+    let vote = "setp.gt.u32 %p2, %r1, 3; vote.sync.ballot.b32 %r2, %p2, -1;";
+    assert_eq!(found(config, &sum(vote)), warning);
+    assert_eq!(found(config, &sum(&format!("{shuffle} bar.warp.sync -1;"))), []);
+    // The shuffle takes another value, or is left out by some lanes.
+    assert_eq!(found(config, &sum("shfl.sync.up.b32 %r2, %r10, 1, 0, %r8;")), error);
+    let jump = format!("setp.lt.u32 %p2, %r9, 0; mov.u32 %r2, 1; @%p2 bra on; {shuffle} on:");
+    assert_eq!(found(config, &sum(&jump)), error);
+    let halves = "setp.lt.u32 %p2, %r9, 16; selp.b32 %r8, 0xffff, 0xffff0000, %p2;";
+    assert_eq!(found(config, &sum(&format!("{halves} {shuffle}"))), error);
+    // The load comes again after the write.
+    let turns = format!(
+        "mov.u32 %r3, 0; again: {} add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2; @%p3 bra again;",
+        sum(shuffle).replace("bar.sync 0;", "bar.sync 0; mov.u32 %r1, 0;")
+    );
+    assert!(found(config, &turns).contains(&error[0]));
+    // A read after the write needs a sync, whatever lanes shuffle in between.
+    let handed = "st.shared.u32 [%r13], %r10; shfl.sync.up.b32 %r2, %r10, 1, 0, -1;
+        xor.b32 %r3, %r10, 1; mad.lo.u32 %r3, %r3, 4, s; ld.shared.u32 %r4, [%r3];";
+    let handed = handed.replace("%r3, 4, s;", "%r3, 4, 0; mov.u32 %r5, s; add.u32 %r3, %r3, %r5;");
+    assert_eq!(found(config, &handed), error);
+}
+
+#[test]
 fn lanes_beside_a_barrier_are_named_with_lines_of_the_source() {
     let body = |rest: &str| {
         format!(

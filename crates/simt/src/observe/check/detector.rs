@@ -52,6 +52,13 @@ pub(super) struct Check {
     /// For pairs of a load and a compare-and-swap: whether the value of the load is the one that is
     /// expected.
     pub(super) expected: HashMap<(u32, u32), bool>,
+    /// For pairs of a load and a store: the shuffles and votes that take the loaded value before
+    /// the store.
+    pub(super) gathers: HashMap<(u32, u32), Vec<u32>>,
+    /// The shuffles and votes that some lanes of a warp have left out.
+    pub(super) partial: HashSet<u32>,
+    /// For pairs of barriers: whether each thread passes at most one of the two.
+    pub(super) alternatives: HashMap<(u32, u32), bool>,
     /// Is there if values may be handed over without a fence.
     pub(super) handover: Option<Box<Handover>>,
     /// The warps of the block that runs of which some lanes wait at a barrier for the others.
@@ -108,6 +115,9 @@ impl Check {
             origins: Origins::default(),
             stored: Stored::default(),
             expected: HashMap::new(),
+            gathers: HashMap::new(),
+            partial: HashSet::new(),
+            alternatives: HashMap::new(),
             handover,
             parted: 0,
             behind: HashMap::new(),

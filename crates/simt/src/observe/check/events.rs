@@ -132,6 +132,7 @@ impl Observer for Check {
             divergent = (start(first.2) != start(at.pc)).then_some(first);
         }
         if let Some(first) = divergent {
+            let alternatives = self.are_alternatives(env.program, first.2, at.pc);
             let [a, b] = [here, first].map(|(warp, lane, _)| warp * LANES as u32 + lane);
             let tell = || {
                 let message = format!(
@@ -140,11 +141,16 @@ impl Observer for Check {
                     env.job.config.block.position(u64::from(b))
                 );
                 let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
-                let help = "let all threads of the block reach the same barrier: move it out of the branch";
+                let help = if alternatives {
+                    "PTX lets the two meet, but CUDA C++ leaves it undefined: let all threads of the block reach the same barrier"
+                } else {
+                    "let all threads of the block reach the same barrier: move it out of the branch"
+                };
                 (message, party(a, at.pc), Some(party(b, first.2)), help)
             };
             let (kind, pcs) = (ReportKind::DivergentBarrier, (at.pc, first.2));
-            let rank = (Severity::Error, 0);
+            let severity = if alternatives { Severity::Warning } else { Severity::Error };
+            let rank = (severity, 0);
             self.reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
         }
         if !waits {
@@ -171,8 +177,12 @@ impl Observer for Check {
                 block.for_each(|block| block.heard.share(&[(at.warp, members)], false));
                 self.tick();
             }
-            MeetingKind::Collective { strays: 0 } => {}
-            MeetingKind::Collective { strays } => self.stray(env, at, strays),
+            MeetingKind::Collective { strays } => {
+                self.note_members(at, meeting);
+                if strays != 0 {
+                    self.stray(env, at, strays);
+                }
+            }
         }
     }
 

@@ -73,7 +73,11 @@ impl Check {
         let uneven = info.is_strong() && there.is_strong() && !info.is_as_wide_as(there);
         let same = unchanged >> lane & 1 == 1 && there.access == Access::Write;
         let compared = self.is_compared(env, (at.pc, info), there);
-        let severity = if same || compared { Severity::Warning } else { Severity::Error };
+        let gathered = matches!(relation, Relation::SameWarp)
+            && !unwaited
+            && self.is_gathered(env, (at.pc, info), there);
+        let harmless = same || compared || gathered;
+        let severity = if harmless { Severity::Warning } else { Severity::Error };
         let kind = match relation {
             _ if unwaited => ReportKind::InFlight,
             Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
@@ -84,6 +88,9 @@ impl Check {
             _ if same => ", and nothing orders the two, but both write the same value",
             _ if compared => {
                 ", and nothing orders the two, but a compare-and-swap decides whether the value is still right"
+            }
+            _ if gathered => {
+                ", and nothing orders the two lanes of this warp, but a shuffle or a vote has taken the value before"
             }
             _ if uneven => ", of which the two cover different bytes, as no strong accesses may",
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
@@ -103,6 +110,9 @@ impl Check {
             }
             _ if compared => {
                 "no result depends on it if the value serves the compare-and-swap alone: read it by ld.relaxed or an atomic to be certain of that"
+            }
+            _ if gathered => {
+                "no result depends on it, because no lane passes the shuffle before the value is there: put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two, because shuffles and votes order no accesses"
             }
             _ if uneven => {
                 "access the bytes in one size everywhere: what belongs together in one word of 64 bits"

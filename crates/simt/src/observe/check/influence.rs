@@ -13,7 +13,7 @@ use crate::registers::File;
 
 /// A place that holds a value or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+pub(super) enum Place {
     Word(u32),
     Double(u32),
     Predicate(u32),
@@ -68,7 +68,7 @@ fn memory(program: &Program, space: Space, address: Address) -> Option<Place> {
 }
 
 /// The places from which an instruction computes, and the places that receive the results.
-fn flow(program: &Program, pc: usize) -> (Vec<Place>, Vec<Place>) {
+pub(super) fn flow(program: &Program, pc: usize) -> (Vec<Place>, Vec<Place>) {
     let op = &program.code[pc].op;
     let results = || targets(op).into_iter().map(of_file).collect::<Vec<_>>();
     let (word, predicate) = (Place::Word, Place::Predicate);
@@ -200,8 +200,8 @@ impl Influences<'_> {
         Influences { program, results, deciding }
     }
 
-    /// The influence of the value that the load or atomic at `pc` returns.
-    pub(super) fn of(&self, pc: u32) -> Influence {
+    /// The places whose values are computed from the value that the load or atomic at `pc` returns.
+    pub(super) fn held(&self, pc: u32) -> HashSet<Place> {
         let targets = targets(&self.program.code[pc as usize].op);
         let mut open: Vec<Place> = targets.into_iter().map(of_file).collect();
         let mut held: HashSet<Place> = open.iter().copied().collect();
@@ -209,7 +209,12 @@ impl Influences<'_> {
             let results = self.results.get(&place).into_iter().flatten();
             open.extend(results.filter(|result| held.insert(**result)));
         }
-        match held.is_disjoint(&self.deciding) {
+        held
+    }
+
+    /// The influence of the value that the load or atomic at `pc` returns.
+    pub(super) fn of(&self, pc: u32) -> Influence {
+        match self.held(pc).is_disjoint(&self.deciding) {
             true => Influence::None,
             false if repeats_alone(self.program, pc) => Influence::Waits,
             false => Influence::Decides,

@@ -33,8 +33,12 @@
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
-//! Two kinds of races are warnings, because no result depends on them: writes of the same value,
-//! and a compare-and-swap beside the plain load of the value that it expects.
+//! Three kinds of races are warnings, because no result depends on them: writes of the same value,
+//! a compare-and-swap beside the plain load of the value that it expects, and a write by one lane
+//! behind a shuffle or a vote of the whole warp that takes what another lane has read there. The
+//! detector follows the value that was read through registers, without regard to the order of the
+//! instructions. So it may take the shuffle of another value, which a register that is used twice
+//! holds later, for a shuffle of the value that was read.
 //!
 //! # Missing fences
 //! Strong accesses do not race, but without fences they order nothing between different words. The
@@ -44,7 +48,9 @@
 //! # Barriers of whole warps
 //! Lanes that exit while other lanes of their warp wait at a barrier are a warning. Lanes that run
 //! on are an error: they execute an instruction that lies behind the barrier and from which the
-//! barrier cannot be reached.
+//! barrier cannot be reached. Warps that meet at different barriers with the same number are an
+//! error if a way leads from one barrier to the other. Otherwise each thread passes only one of the
+//! two, and this is a warning, because PTX defines it and CUDA C++ does not.
 //!
 //! # Undefined values
 //! Bytes that nothing has written are followed through registers and memory, as Valgrind's memcheck
@@ -82,6 +88,7 @@ mod expected;
 mod findings;
 mod flights;
 mod follow;
+mod gathered;
 mod handover;
 mod influence;
 mod known;

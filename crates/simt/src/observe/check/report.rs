@@ -220,6 +220,12 @@ impl Party {
         }
     }
 
+    /// Whether the thread is at a barrier of the block, with a guard or without one.
+    fn is_at_barrier(&self) -> bool {
+        let mut words = self.instruction.split_whitespace();
+        words.find(|word| !word.starts_with('@')).is_some_and(|name| name.starts_with("bar"))
+    }
+
     fn place<'a>(&'a self, module: &'a str) -> SourceLines<'a> {
         SourceLines {
             module,
@@ -266,9 +272,8 @@ impl Report {
         match other.access {
             Some(access) => format!("{who} {access}"),
             None if self.kind == ReportKind::StrayShuffle => format!("{who} gets the value here"),
-            // The warning of this class is about threads that exit instead.
-            None if self.severity == Severity::Warning => format!("{who} exits here"),
-            None => format!("{who} waits here"),
+            None if other.is_at_barrier() => format!("{who} waits here"),
+            None => format!("{who} exits here"),
         }
     }
 }

@@ -46,11 +46,25 @@ fn behind_of(program: &Program, pc: u32) -> HashSet<u32> {
     after
 }
 
+/// Whether each thread passes at most one of two barriers: no way leads from one of them to the
+/// other.
+fn apart(program: &Program, a: u32, b: u32) -> bool {
+    let leads = |from, to| reachable(program, from, |_| true).contains(&to);
+    program.outlined.is_empty() && !leads(a, b) && !leads(b, a)
+}
+
 fn verb(lanes: u32, forms: [&'static str; 2]) -> &'static str {
     forms[usize::from(!lanes.is_power_of_two())]
 }
 
 impl Check {
+    /// Whether each thread passes at most one of two barriers of the block. Where the two meet, all
+    /// threads are at the same barrier then, as PTX sees it.
+    pub(super) fn are_alternatives(&mut self, program: &Program, a: u32, b: u32) -> bool {
+        let known = self.alternatives.entry((a, b));
+        *known.or_insert_with(|| apart(program, a, b))
+    }
+
     /// Records that the lanes of `mask` wait at a barrier for the rest of their warp.
     pub(super) fn wait_at_barrier(&mut self, env: &Env<'_>, at: At, mask: u32) {
         self.parted |= 1 << at.warp;

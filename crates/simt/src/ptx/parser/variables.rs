@@ -91,6 +91,24 @@ impl<'a> Parser<'a> {
         Ok(length)
     }
 
+    /// Reads `.attribute(.managed)`, if it is next. The host reaches each variable of a simulated
+    /// device, so the attribute changes nothing.
+    fn attribute(&mut self, space: Space) -> Result<()> {
+        let span = self.peek().span;
+        if !self.eat_dot("attribute") {
+            return Ok(());
+        }
+        self.expect(b'(')?;
+        if !self.eat_dot("managed") {
+            return Err(self.unexpected("`.managed`"));
+        }
+        self.expect(b')')?;
+        match space {
+            Space::Global => Ok(()),
+            _ => Err(Error::new(span, "`.managed` is for `.global` variables only")),
+        }
+    }
+
     /// Reads one declaration of one or several variables, from its state space to the semicolon.
     pub(super) fn variables(&mut self, linkage: Linkage) -> Result<Vec<(&'a str, Variable)>> {
         let start = self.peek().span;
@@ -103,6 +121,7 @@ impl<'a> Parser<'a> {
             _ => return Err(self.unexpected("a state space")),
         };
         self.at += 1;
+        self.attribute(space)?;
         let align = self.alignment()?;
         let vector = match self.peek_dot() {
             Some("v2") => 2,

@@ -230,7 +230,7 @@ impl Parser<'_> {
                 return fail("has .sat, which .bf16 does not know");
             }
             if dst_ty.size() == 1 || src_ty.size() == 1 {
-                return fail("converts between .bf16 and 8 bits, which no instruction does");
+                return fail("converts between .bf16 and 8 bits, which is not simulated");
             }
         }
         Ok(Op::Cvt {
