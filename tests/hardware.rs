@@ -83,16 +83,15 @@ fn is_predicated(case: &Case) -> bool {
     variant.facts().name == "in-place" || !whole(cols, shape.grid.x) || !whole(rows, shape.grid.y)
 }
 
-/// The count that the hardware must have if the simulator counts `simulated`. They differ for
-/// requests to shared memory, because the hardware counts instructions. If ptxas predicates an
-/// access instead of branching around it, the hardware also counts accesses in which no lane takes
-/// part.
+/// The number of the rung; `None` if the launch is of another kernel.
+fn rung(case: &Case) -> Option<u32> {
+    case.entry.strip_prefix("reduce")?.split('_').next()?.parse().ok()
+}
+
+/// The count that the hardware must have if the simulator counts `simulated` requests to shared
+/// memory. The hardware counts instructions. If ptxas predicates an access instead of branching
+/// around it, the hardware also counts accesses in which no lane takes part.
 fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
-    let rung: Option<u32> =
-        case.entry.strip_prefix("reduce").and_then(|rest| rest.split('_').next()?.parse().ok());
-    if rung == Some(14) && counter.starts_with("shared.load.") && !counter.ends_with("conflicts") {
-        return simulated - loads_alone(case);
-    }
     let is_load = match counter {
         "shared.load.requests" => true,
         "shared.store.requests" => false,
@@ -108,7 +107,7 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
     }
     let block = u64::from(case.block.x);
     let (warps, levels) = (block / 32, u64::from(block.ilog2()));
-    if rung == Some(13) {
+    if rung(case) == Some(13) {
         // The instruction that loads the sums of the other blocks of a cluster is no load of shared
         // memory to the hardware. A warp may store in two places, and one of them is predicated.
         let clusters = u64::from(case.grid.x) / u64::from(case.config().cluster);
@@ -116,7 +115,7 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
     }
     // Every warp executes each round of the block's tree. In rungs 5 to 7 the last warp executes
     // the last six rounds alone.
-    let rounds = match rung {
+    let rounds = match rung(case) {
         Some(1..=4) => levels * warps,
         Some(5..=7) => (levels - 6) * warps + 6,
         _ => return simulated,
@@ -129,13 +128,15 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
 /// How many loads of shared memory rung 14 executes in the simulator and not on an H100. The thread
 /// that has asked for the next tile reads the current one apart from its warp, because the paths of
 /// the loop meet again only behind it. On the H100 the lanes meet before.
-fn loads_alone(case: &Case) -> u64 {
+fn loads_alone(case: &Case, counter: &str) -> u64 {
     const STAGES: u64 = 4;
     const TILE: u64 = 8192;
-    let parts: Vec<&str> = case.name.split('_').collect();
-    let bytes = if parts[1] == "f64" { 8 } else { 4 };
-    let n: u64 = parts[2].trim_start_matches('n').parse().unwrap();
-    let tiles = n * bytes / TILE;
+    let counters = ["shared.load.requests", "shared.load.wavefronts"];
+    if rung(case) != Some(14) || !counters.contains(&counter) {
+        return 0;
+    }
+    let (problem, _) = problem(case).expect("the name of a rung's launch says what it sums");
+    let tiles = problem.n * u64::from(problem.element.size()) / TILE;
     tiles.saturating_sub(STAGES * u64::from(case.grid.x)) * (TILE / 16 / u64::from(case.block.x))
 }
 
@@ -179,17 +180,23 @@ fn the_plan_launches_as_the_lab_does() {
     assert_eq!(transpositions.len(), transpose::Variant::all().len());
 }
 
-/// The rung of the launch, and the lab's plan for its first stage with a grid of the same size;
-/// `None` if it is no rung. The name of the case is `<family>_<type>_n<n>_b<block>`.
-fn rung_launch(case: &Case) -> Option<(Variant, LaunchShape)> {
+/// What the launch of a rung sums, and its threads per block; `None` if it is no rung. The name of
+/// the case is `<family>_<type>_n<n>_b<block>`.
+fn problem(case: &Case) -> Option<(Problem, Option<u64>)> {
     let parts: Vec<&str> = case.name.split('_').collect();
     let [family, element, n, block] = *parts else { return None };
     let variant = Variant::all().find(|variant| variant.facts().family == family)?;
     let number = |text: &str, letter| text.strip_prefix(letter)?.parse().ok();
     let element = element.parse().unwrap();
     let problem = Problem { variant, op: Op::Sum, element, n: number(n, 'n')? };
-    let request =
-        Request { block: number(block, 'b'), grid: Some(case.grid.x.into()), ..Request::default() };
+    Some((problem, number(block, 'b')))
+}
+
+/// The rung of the launch, and the lab's plan for its first stage with a grid of the same size;
+/// `None` if it is no rung.
+fn rung_launch(case: &Case) -> Option<(Variant, LaunchShape)> {
+    let (problem, block) = problem(case)?;
+    let request = Request { block, grid: Some(case.grid.x.into()), ..Request::default() };
     let h100 = DeviceLimits {
         multiprocessors: 132,
         max_threads_per_block: 1024,
@@ -202,7 +209,7 @@ fn rung_launch(case: &Case) -> Option<(Variant, LaunchShape)> {
         panic!("{}: {error}", case.name);
     });
     assert_eq!(case.entry, plan.kernel, "{}", case.name);
-    Some((variant, plan.stages[0].shape))
+    Some((problem.variant, plan.stages[0].shape))
 }
 
 /// The rows and columns of the matrix, if the launch is a transposition.
@@ -253,11 +260,8 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
             continue;
         };
         let simulated: BTreeMap<_, _> = profile.counters.entries().into_iter().collect();
-        let polls = if case.entry.starts_with("reduce12_") {
-            polls(&simulated, &recorded.counters)
-        } else {
-            Some(0)
-        };
+        let polls =
+            if rung(case) == Some(12) { polls(&simulated, &recorded.counters) } else { Some(0) };
         let Some(polls) = polls else {
             failures.push(format!("{}: more than its polls differs", case.name));
             continue;
@@ -265,7 +269,8 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
         for (name, &counted) in &recorded.counters {
             compared += 1;
             let polled = if name.starts_with("global.load.") { polls } else { 0 };
-            let expected = with_predicated(case, name, simulated[name]) - polled;
+            let apart = polled + loads_alone(case, name);
+            let expected = with_predicated(case, name, simulated[name] - apart);
             if !agrees(case, name, expected, counted) {
                 failures.push(format!(
                     "{}: {name} is to be {expected}, and the hardware counted {counted}",

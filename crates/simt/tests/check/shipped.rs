@@ -243,12 +243,13 @@ fn the_production_kernels_are_clean() {
             kernels += 1;
             let is_single = name.ends_with("_single");
             // There are elements before, in and behind packs. They are reduced by one block, by
-            // several blocks, and by more blocks than the last one has threads.
-            let mut cases = [(1, 32, 8), (300, 64, 16), (320 * 16 / size + 3, 32, 8)];
-            if is_single {
-                // One block reduces all of them, and no thread takes more than four packs.
-                cases = [(1, 32, 8), (300, 128, 512), (250 * 16 / size + 3, 64, 256)];
-            }
+            // several blocks, and by more blocks than the last one has threads. A kernel for small
+            // inputs has one block, of which no thread takes more than four packs.
+            let cases = if is_single {
+                [(1, 32, 8), (300, 128, 512), (250 * 16 / size + 3, 64, 256)]
+            } else {
+                [(1, 32, 8), (300, 64, 16), (320 * 16 / size + 3, 32, 8)]
+            };
             for (i, (n, block, chunk)) in cases.into_iter().enumerate() {
                 let memory = Memory::checked(1 << 20);
                 let input = || {
