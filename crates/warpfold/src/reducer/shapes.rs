@@ -30,6 +30,8 @@ pub enum KernelClass {
     Extremes,
     /// Two inputs.
     Pair,
+    /// Means and sums of squared deviations, which are merged by divisions.
+    Moments,
     /// Exact sums of floats, in integers.
     Exact,
 }
@@ -188,6 +190,9 @@ enum Threads {
     OneBlockEach,
 }
 
+/// Packs of a MiB.
+const MEBIBYTE: u64 = (1 << 20) / PACK_BYTES;
+
 const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
     Row { up_to, cut: Cut::PacksEach(threads, each), extra }
 }
@@ -253,44 +258,102 @@ const TWO_MEBIBYTES: [Row; 1] = [
     one_each(1 << 17, 256),
 ];
 
-/// The same for all other kernels.
+/// The same for all other kernels, except moments.
 const TWO_MEBIBYTES_MORE: [Row; 1] = [
-    // H100, sum f16 of 2^20: 132 blocks of 256 threads 2.44, 128 of 128 2.27, because these have
-    // whole rounds, which need no predicates (47).
-    row(1 << 17, Threads::OneBlockEach, 8, false),
+    // 1.5 MiB, in place and back to back, with at most one block for each multiprocessor and with
+    // this row: H100, argmin f64 3.14 and 2.65, 2.80 and 2.50; minmax f32 2.68 and 2.21, 2.43 and
+    // 2.16; minmax f64 3.00 and 2.62, 2.76 and 2.54; sum f16 2.68 and 2.23, 2.61 and 2.25 (54).
+    row(1 << 17, Threads::Fixed(256), 4, false),
 ];
 
-/// Up to 24 MiB: one block for each multiprocessor.
-const MIDDLE: [Row; 1] = [
+/// Above that, for plain kernels. One block for each multiprocessor is best up to 24 MiB. So it is
+/// again from the size on at which L2 no longer holds what the kernel before has written.
+const MIDDLE_PLAIN: [Row; 4] = [
     // H100, 132 blocks instead of 128 of the best size, at 4, 8 and 16 MiB: sum u64 2.48 to 2.41,
-    // 3.12 to 2.99, 4.21 to 4.16; H200, dot f32 at 8 MiB 3.01 to 2.91. 126 blocks gain nothing
-    // (38). With 1024 threads f64 takes 3.5 instead of 3.24 at 8 MiB (47). H100, in place and back
-    // to back, f32: at 19 MiB 132 blocks 5.09 and 4.6, 611 blocks of 256 threads 5.12 and 4.79; at
-    // 27 MiB 132 blocks 7.13 and 6.01, 861 blocks 6.91 and 5.77 (47).
-    one_each(3 << 19, 512),
+    // 3.12 to 2.99, 4.21 to 4.16. 126 blocks gain nothing (38). With 1024 threads f64 takes 3.5
+    // instead of 3.24 at 8 MiB (47). In place and back to back, f32 of 19 MiB: 132 blocks 5.09 and
+    // 4.6, 611 blocks of 256 threads 5.12 and 4.79 (47).
+    one_each(24 * MEBIBYTE, 512),
+    // H100, in place and back to back, 26 MiB f32: 256 threads of 8 packs 7.48 and 5.86, of 4 packs
+    // 6.92 and 6.21; CUB 7.38 and 7.67 (54).
+    row(30 * MEBIBYTE, Threads::Fixed(256), 4, false),
+    row(36 * MEBIBYTE, Threads::Fixed(256), 8, false),
+    // H100, in place and back to back, with 256 threads of 8 packs and with this row: 45 MiB f32
+    // 16.33 and 11.67, 14.21 and 12.02; 64 MiB f32 24.97 and 17.37, 21.81 and 18.80; 80 MiB f64
+    // 31.76 and 23.00, 29.17 and 25.18. At 120 MiB 45.4 and 35.8, 43.0 and 38.9 (54).
+    one_each(100 * MEBIBYTE, 512),
 ];
 
-/// The same for plain kernels where the memory is faster; it ends at 16 MiB.
-const MIDDLE_PLAIN_FAST: [Row; 1] = [
-    // H200, sum i32 at 16 MiB: 4.09 to 3.85. At 32 MiB f32 gets slower, 6.02 to 6.22 (38).
-    one_each(1 << 20, 512),
+/// The same where the memory is faster and L2 is larger.
+const MIDDLE_PLAIN_FAST: [Row; 4] = [
+    // H200, sum i32 at 16 MiB: 4.09 to 3.85 (38). In place and back to back at 20 MiB, with 256
+    // threads of 8 packs and with this row: f32 5.45 and 4.56, 5.34 and 4.41; f64 5.60 and 4.76,
+    // 5.52 and 4.63 (54).
+    one_each(24 * MEBIBYTE, 512),
+    // H200, in place and back to back, 32 MiB f32: 256 threads of 8 packs 8.40 and 6.14, of 4 packs
+    // 7.56 and 6.57; CUB 8.31 and 8.16 (54).
+    row(34 * MEBIBYTE, Threads::Fixed(256), 4, false),
+    row(42 * MEBIBYTE, Threads::Fixed(256), 8, false),
+    // H200, in place and back to back, with 256 threads of 8 packs and with this row: 64 MiB f32
+    // 19.28 and 13.91, 17.16 and 14.37; 64 MiB i8 19.72 and 14.39, 17.04 and 14.10; 120 MiB f32
+    // 34.65 and 26.91, 31.90 and 27.87 (54).
+    one_each(128 * MEBIBYTE, 512),
+];
+
+/// The same for pairs.
+const MIDDLE_PAIR: [Row; 2] = [
+    // In place and back to back, 3 MiB f32, blocks of 512 threads and this row: H100 3.14 and 2.57,
+    // 2.81 and 2.45; H200 3.19 and 2.44, 2.72 and 2.31 (54).
+    one_each(4 * MEBIBYTE, 256),
+    // H200, dot f32 at 8 MiB, 132 blocks instead of 128: 3.01 to 2.91 (38). H100, in place and back
+    // to back, 38 MiB f32, 256 threads of 8 packs and this row: 11.14 and 9.65, 10.65 and 9.21
+    // (54).
+    one_each(48 * MEBIBYTE, 512),
 ];
 
 /// The same for kernels with more work for each element.
 const MIDDLE_DOUBLE: [Row; 2] = [
     // H100, at 4, 8 and 16 MiB: argmin i64 2.96 to 2.84, 3.57 to 3.37, 4.66 to 4.48; argmin f64
-    // 3.07 to 2.85, 3.75 to 3.53, 4.90 to 4.67 (38).
-    one_each(1 << 20, 512),
-    // H100, 32 MiB: argmin f64 8.79 to 7.98 (38).
-    one_each(1 << 21, 1024),
+    // 3.07 to 2.85, 3.75 to 3.53, 4.90 to 4.67 (38). In place and back to back at 20 MiB, 1024
+    // threads and this row: argmin f64 6.65 and 5.70, 6.42 and 5.34; minmax f32 6.34 and 5.32, 5.96
+    // and 4.95 (54).
+    one_each(24 * MEBIBYTE, 512),
+    // H100, 32 MiB: argmin f64 8.79 to 7.98 (38). In place and back to back, with 512 threads of 8
+    // packs and with this row: 38 MiB argmin f64 13.67 and 11.57, 11.72 and 9.93; 64 MiB argmin f64
+    // 25.40 and 18.84, 21.65 and 19.48; 120 MiB argmin f32 45.55 and 36.62, 42.78 and 38.58 (54).
+    one_each(128 * MEBIBYTE, 1024),
 ];
 
 /// The same for kernels with more work for each element where the memory is faster.
-const MIDDLE_DOUBLE_FAST: [Row; 2] = [
-    // No times of these kernels on an H200 in the notebook; this is the H100's row.
-    one_each(1 << 20, 512),
+const MIDDLE_DOUBLE_FAST: [Row; 3] = [
+    // H200, in place and back to back at 20 MiB, 1024 threads and this row: argmin f32 6.11 and
+    // 5.00, 5.81 and 4.74; minmax f32 6.11 and 4.98, 5.57 and 4.54 (54).
+    one_each(28 * MEBIBYTE, 512),
     // H200: argmin f64 at 32 MiB 7.63 to 6.69, minmax f64 at 64 MiB 17.1 to 14.6 (38).
-    one_each(1 << 22, 1024),
+    one_each(56 * MEBIBYTE, 1024),
+    // H200, in place and back to back, 64 MiB, 1024 threads and this row: argmin f32 17.21 and
+    // 16.47, 17.40 and 14.44; minmax f32 16.95 and 16.05, 16.73 and 13.84. 120 MiB, 512 threads of
+    // 32 packs and this row: argmin f32 35.30 and 27.95, 32.09 and 27.97 (54).
+    one_each(128 * MEBIBYTE, 512),
+];
+
+/// For moments, from 1 MiB on. Up to 8 MiB, all blocks but the last have whole rounds, because
+/// these need no predicates. Larger inputs have few blocks, because each of them ends with
+/// divisions.
+const MOMENTS: [Row; 5] = [
+    // In place and back to back, 3 MiB f32, 132 blocks and this row: H100 7.38 and 7.02, 6.38 and
+    // 6.04; H200 7.24 and 6.84, 6.25 and 5.90 (54).
+    row(4 * MEBIBYTE, Threads::Fixed(128), 8, false),
+    // 6 MiB f32: H100 8.07 and 7.56, 7.50 and 7.07; H200 7.98 and 7.38, 7.42 and 6.96 (54).
+    row(8 * MEBIBYTE, Threads::Fixed(256), 16, false),
+    // 26 MiB f32, 256 threads of 8 packs and this row: H100 13.81 and 12.68, 12.61 and 10.76; H200
+    // 13.08 and 12.31, 11.05 and 10.06 (54).
+    one_each(28 * MEBIBYTE, 512),
+    // 120 MiB f32, 512 threads of 8 packs and this row: H100 56.88 and 51.80, 47.25 and 42.91; H200
+    // 53.67 and 48.53, 36.16 and 33.21 (54).
+    one_each(128 * MEBIBYTE, 1024),
+    // No times in the notebook: the longest rounds of the other tables.
+    row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
 /// For both extremes of 64 bits, and for all kernels of 128-bit elements. They have so much
@@ -304,15 +367,15 @@ const MIDDLE_WIDE: [Row; 4] = [
     row(1 << 19, Threads::OneBlockEach, 4, false),
     // No times in the notebook: 128 blocks as in the row above.
     row(1 << 20, Threads::OneBlockEach, 8, false),
-    // Minmax f64 at 64 MiB: H100 21 to 19, H200 17.1 to 14.6 (38).
-    one_each(1 << 22, 1024),
+    // Minmax f64 at 64 MiB: H100 21 to 19, H200 17.1 to 14.6 (38). In place and back to back at 80
+    // MiB, 512 threads of 8 or 32 packs and this row: H100 32.28 and 23.79, 29.00 and 24.61; H200
+    // 26.02 and 22.11, 22.30 and 20.74 (54).
+    one_each(128 * MEBIBYTE, 1024),
 ];
 
-/// Above that, for plain kernels and pairs. More blocks should be larger blocks. From 64 MiB on,
-/// the last block has no packs, because its wait for the other blocks is then hidden.
-const PLAIN: [Row; 3] = [
-    // H100, 256 threads: f64 at 32 MiB 8.8 to 8.0 (CUB 8.6), f32 at 64 MiB 17.5 to 17.25 (24).
-    row(1 << 22, Threads::Fixed(256), 8, false),
+/// For larger inputs of plain kernels. More blocks should be larger blocks. From 64 MiB on, the
+/// last block has no packs, because its wait for the other blocks is then hidden.
+const PLAIN: [Row; 2] = [
     // H100, the extra block: i8 at 256 MiB 82.3 to 81.3, i16 at 512 MiB 172 to 170.5 (24).
     row(1 << 25, Threads::Fixed(512), 8, true),
     // H100, the extra block: i32 at 1 GiB 338.9 to 337.8, at 4 GiB 1345 to 1340 (6). 1024 threads
@@ -322,16 +385,31 @@ const PLAIN: [Row; 3] = [
 
 /// The same where the memory is faster. Blocks of several rounds save the start and the end of the
 /// blocks that they replace.
-const PLAIN_FAST: [Row; 4] = [
-    // H200, 64 MiB. 512 threads of 8 packs and an extra block: i32 13.96 to 13.46, but f32 13.26 to
-    // 13.56; of 32 packs: i32 13.73, f32 13.50. So sums keep 256 threads (33).
-    row(1 << 22, Threads::Fixed(256), 8, false),
-    // No times in the notebook: one round, as an H100 has at this size.
-    row(1 << 23, Threads::Fixed(512), 8, true),
+const PLAIN_FAST: [Row; 2] = [
     // H200, two rounds: f64 at 512 MiB 122.6 to 118.9, f16 at 512 MiB 121 to 118.6 (24).
     row(1 << 26, Threads::Fixed(512), 16, true),
     // H200, 2^30 elements of 4 bytes (4 GiB), 4 to 8 rounds: 916 to 912.5, which is 4707 GB/s (11).
     row(u64::MAX, Threads::Fixed(512), 32, true),
+];
+
+/// For larger inputs of pairs.
+const PAIR: [Row; 3] = [
+    // H100, in place and back to back, 54 MiB f32: 17.45 and 14.34; 512 threads of 4 packs 17.38
+    // and 14.12 (54).
+    row(1 << 22, Threads::Fixed(256), 8, false),
+    PLAIN[0],
+    PLAIN[1],
+];
+
+/// The same where the memory is faster.
+const PAIR_FAST: [Row; 4] = [
+    // H200, in place and back to back, 54 MiB f32: 14.00 and 11.46; 132 blocks of 512 threads 13.99
+    // and 11.61 (54).
+    row(1 << 22, Threads::Fixed(256), 8, false),
+    // No times in the notebook: one round, as an H100 has at this size.
+    row(1 << 23, Threads::Fixed(512), 8, true),
+    PLAIN_FAST[0],
+    PLAIN_FAST[1],
 ];
 
 /// For kernels with more work for each element and at the end of a block: blocks of more rounds.
@@ -372,10 +450,11 @@ const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'sta
     match (class, is_fast) {
         (KernelClass::Exact, _) => [&[], &[], &[], &EXACT],
         _ if is_wide => [&SMALL_WIDE, &TWO_MEBIBYTES_MORE, &MIDDLE_WIDE, double],
-        (KernelClass::Plain, false) => [&SMALL, two_mebibytes, &MIDDLE, &PLAIN],
+        (KernelClass::Plain, false) => [&SMALL, two_mebibytes, &MIDDLE_PLAIN, &PLAIN],
         (KernelClass::Plain, true) => [&SMALL, two_mebibytes, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
-        (KernelClass::Pair, false) => [&SMALL_PAIR, two_mebibytes, &MIDDLE, &PLAIN],
-        (KernelClass::Pair, true) => [&SMALL_PAIR, two_mebibytes, &MIDDLE, &PLAIN_FAST],
+        (KernelClass::Pair, false) => [&SMALL_PAIR, two_mebibytes, &MIDDLE_PAIR, &PAIR],
+        (KernelClass::Pair, true) => [&SMALL_PAIR, two_mebibytes, &MIDDLE_PAIR, &PAIR_FAST],
+        (KernelClass::Moments, _) => [&SMALL, &[], &[], &MOMENTS],
         (KernelClass::Indexed | KernelClass::Extremes, false) => {
             [&SMALL, &TWO_MEBIBYTES_MORE, &MIDDLE_DOUBLE, double]
         }
@@ -455,11 +534,12 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [KernelClass; 5] = [
+    const CLASSES: [KernelClass; 6] = [
         KernelClass::Plain,
         KernelClass::Indexed,
         KernelClass::Extremes,
         KernelClass::Pair,
+        KernelClass::Moments,
         KernelClass::Exact,
     ];
 

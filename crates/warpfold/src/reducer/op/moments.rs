@@ -34,7 +34,7 @@ pub struct Moments;
 kernels!(Moments, moments: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Moments: Single, KernelClass::Plain, "mean";
+    impl<T: Item> Moments: Single, KernelClass::Moments, "mean";
     type Raw = Statistics;
     fn identity() = None;
     fn combine(first, others) = first.combined(others);
