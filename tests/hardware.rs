@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use bench::hardware::Recording;
 use bench::plan::{Case, Plan};
 use simt::{Memory, Module, Profile};
-use warpfold_lab::device::{Dim3, LaunchShape};
+use warpfold_lab::device::{Dim3, LaunchShape, Overlap};
 use warpfold_lab::launch::{self, DeviceLimits, Problem, Request};
 use warpfold_lab::op::Op;
 use warpfold_lab::transpose;
@@ -172,7 +172,7 @@ fn the_plan_launches_as_the_lab_does() {
             shared_bytes: dynamic_shared_bytes,
             cluster,
             cooperative,
-            overlap: false,
+            overlap: Overlap::Never,
         };
         assert_eq!(planned, expected, "{}", case.name);
     }

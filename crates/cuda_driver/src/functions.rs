@@ -217,6 +217,14 @@ macro_rules! functions {
                 fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
                 fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
                 fn cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
+                fn cuStreamGetCaptureInfo_v2(
+                    stream: CUstream,
+                    status: *mut CUstreamCaptureStatus,
+                    id: *mut c_ulonglong,
+                    graph: *mut CUgraph,
+                    dependencies: *mut *const CUgraphNode,
+                    count: *mut usize,
+                );
                 fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint);
                 fn cuGraphDestroy(graph: CUgraph);
                 fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
@@ -227,6 +235,7 @@ macro_rules! functions {
                     count: *mut usize,
                 );
                 fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType);
+                fn cuGraphKernelNodeGetParams(node: CUgraphNode, params: *mut CUDA_KERNEL_NODE_PARAMS_v1);
                 fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint);
                 fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
                 fn cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut CUgraphExecUpdateResultInfo);

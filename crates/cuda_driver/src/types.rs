@@ -232,6 +232,32 @@ pub struct CUlaunchConfig {
     pub numAttrs: c_uint,
 }
 
+/// A launch that a graph has as a node, in the first version of this structure.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_KERNEL_NODE_PARAMS_v1 {
+    /// The kernel.
+    pub func: CUfunction,
+    /// The number of blocks along x.
+    pub gridDimX: c_uint,
+    /// The number of blocks along y.
+    pub gridDimY: c_uint,
+    /// The number of blocks along z.
+    pub gridDimZ: c_uint,
+    /// The threads of a block along x.
+    pub blockDimX: c_uint,
+    /// The threads of a block along y.
+    pub blockDimY: c_uint,
+    /// The threads of a block along z.
+    pub blockDimZ: c_uint,
+    /// The dynamic shared memory of a block, in bytes.
+    pub sharedMemBytes: c_uint,
+    /// The addresses of the arguments.
+    pub kernelParams: *mut *mut c_void,
+    /// The arguments in another form. The pointer is null if there are none.
+    pub extra: *mut *mut c_void,
+}
+
 /// A copy of a rectangle.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -294,6 +320,10 @@ const _: () = {
     assert!(size_of::<CUlaunchAttributeValue>() == 64 && align_of::<CUlaunchAttributeValue>() == 8);
     assert!(size_of::<CUlaunchAttribute>() == 72 && align_of::<CUlaunchAttribute>() == 8);
     assert!(size_of::<CUlaunchConfig>() == 56 && align_of::<CUlaunchConfig>() == 8);
+    assert!(
+        size_of::<CUDA_KERNEL_NODE_PARAMS_v1>() == 56
+            && align_of::<CUDA_KERNEL_NODE_PARAMS_v1>() == 8
+    );
     assert!(size_of::<CUDA_MEMCPY2D>() == 128 && align_of::<CUDA_MEMCPY2D>() == 8);
     assert!(
         size_of::<CUgraphExecUpdateResultInfo>() == 24
@@ -388,6 +418,8 @@ constants! {
     CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode = 2;
     /// The stream does not capture.
     CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus = 0;
+    /// The stream captures.
+    CU_STREAM_CAPTURE_STATUS_ACTIVE: CUstreamCaptureStatus = 1;
 
     /// Every stream of every device may use the memory.
     CU_MEM_ATTACH_GLOBAL: c_uint = 1;

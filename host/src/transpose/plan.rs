@@ -2,7 +2,7 @@
 
 use super::{ElementType, Grid, Moves, Variant};
 use crate::{
-    device::{Dim3, LaunchShape},
+    device::{Dim3, LaunchShape, Overlap},
     launch::bytes,
 };
 
@@ -186,7 +186,7 @@ fn shape(problem: &Problem, tile: u32) -> Option<LaunchShape> {
         shared_bytes: 0,
         cluster: 1,
         cooperative: false,
-        overlap: false,
+        overlap: Overlap::Never,
     })
 }
 

@@ -139,8 +139,10 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         };
         let mut args = (self.input)(call).addresses();
         let shape = self.reducer.shape((self.input)(call));
-        let launch =
-            LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
+        let launch = LaunchShape {
+            overlap: shape.overlap,
+            ..LaunchShape::linear(shape.grid, shape.block, 0)
+        };
         args.extend([
             Arg::U64(call.n),
             Arg::U64(shape.chunk),

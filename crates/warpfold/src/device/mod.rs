@@ -98,7 +98,7 @@ pub use error::{DeviceError, ErrorText};
 pub use event::Event;
 pub use graph::Graph;
 pub use info::{DeviceInfo, DeviceKind};
-pub use module::{Arg, Dim3, Kernel, LaunchShape, Module};
+pub use module::{Arg, Dim3, Kernel, LaunchShape, Module, Overlap};
 pub use pinned::PinnedBuffer;
 pub use scope::Streams;
 pub use stream::{Stream, WORKSPACE_BYTES};

@@ -386,8 +386,10 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         ];
         let extent = Self::extent(first.address, n);
         let shape = shapes::shape(extent, O::CLASS, &self.machine);
-        let launch =
-            LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
+        let launch = LaunchShape {
+            overlap: shape.overlap,
+            ..LaunchShape::linear(shape.grid, shape.block, 0)
+        };
         let inputs = || [Some(first), second].into_iter().flatten();
         // A pack of the kernel for small inputs is one load from each input.
         let is_even =

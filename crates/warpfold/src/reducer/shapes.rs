@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "public for tests alone"))]
 
-use crate::device::{Device, DeviceClass, WORKSPACE_BYTES};
+use crate::device::{Device, DeviceClass, Overlap, WORKSPACE_BYTES};
 
 /// Bytes of a pack, which a thread loads in one instruction.
 pub(crate) const PACK_BYTES: u64 = 16;
@@ -126,6 +126,8 @@ pub struct Shape {
     pub chunk: u64,
     /// The fraction of the input, from 0 to 1, that should stay in the L2 cache.
     pub keep: f32,
+    /// Whether the launch may begin early.
+    pub overlap: Overlap,
 }
 
 impl Shape {
@@ -142,9 +144,10 @@ impl Shape {
     /// of `element_bytes` bytes, in whatever order the kernel combines them.
     ///
     /// ```
-    /// use warpfold::testing::Shape;
+    /// use warpfold::{device::Overlap, testing::Shape};
     ///
-    /// let shape = Shape { grid: 132, block: 256, chunk: 2048, keep: 1.0 };
+    /// let overlap = Overlap::InSequence;
+    /// let shape = Shape { grid: 132, block: 256, chunk: 2048, keep: 1.0, overlap };
     /// // A thread has 8 packs of 4 elements and two more at the edges; then its block and the last
     /// // block combine.
     /// assert!((34..80).contains(&shape.depth(4)));
@@ -295,9 +298,10 @@ const MIDDLE_PLAIN_FAST: [Row; 4] = [
     row(34 * MEBIBYTE, Threads::Fixed(256), 4, false),
     row(42 * MEBIBYTE, Threads::Fixed(256), 8, false),
     // H200, in place and back to back, with 256 threads of 8 packs and with this row: 64 MiB f32
-    // 19.28 and 13.91, 17.16 and 14.37; 64 MiB i8 19.72 and 14.39, 17.04 and 14.10; 120 MiB f32
-    // 34.65 and 26.91, 31.90 and 27.87 (54).
-    one_each(128 * MEBIBYTE, 512),
+    // 19.28 and 13.91, 17.16 and 14.37; 64 MiB i8 19.72 and 14.39, 17.04 and 14.10 (54). At 128 MiB
+    // f32 with cold caches, this row took 32.8 on one H200 and 35.2 on another, CUB 33.8 and 33.4
+    // (55).
+    one_each(84 * MEBIBYTE, 512),
 ];
 
 /// The same for pairs.
@@ -385,7 +389,9 @@ const PLAIN: [Row; 2] = [
 
 /// The same where the memory is faster. Blocks of several rounds save the start and the end of the
 /// blocks that they replace.
-const PLAIN_FAST: [Row; 2] = [
+const PLAIN_FAST: [Row; 3] = [
+    // H200, 128 MiB f32, back to back, warm and cold: 29.3 and 33.5 (52).
+    row(1 << 23, Threads::Fixed(512), 8, true),
     // H200, two rounds: f64 at 512 MiB 122.6 to 118.9, f16 at 512 MiB 121 to 118.6 (24).
     row(1 << 26, Threads::Fixed(512), 16, true),
     // H200, 2^30 elements of 4 bytes (4 GiB), 4 to 8 rounds: 916 to 912.5, which is 4707 GB/s (11).
@@ -406,10 +412,9 @@ const PAIR_FAST: [Row; 4] = [
     // H200, in place and back to back, 54 MiB f32: 14.00 and 11.46; 132 blocks of 512 threads 13.99
     // and 11.61 (54).
     row(1 << 22, Threads::Fixed(256), 8, false),
-    // No times in the notebook: one round, as an H100 has at this size.
-    row(1 << 23, Threads::Fixed(512), 8, true),
     PLAIN_FAST[0],
     PLAIN_FAST[1],
+    PLAIN_FAST[2],
 ];
 
 /// For kernels with more work for each element and at the end of a block: blocks of more rounds.
@@ -509,7 +514,22 @@ pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
         chunk *= 2;
     }
     let grid = reach.div_ceil(chunk).max(1) as u32 + u32::from(row.extra);
-    Shape { grid, block, chunk, keep: keep(all_packs.saturating_mul(PACK_BYTES), machine.l2_bytes) }
+    let bytes = all_packs.saturating_mul(PACK_BYTES);
+    let overlap = overlap(bytes, machine.class.has_fast_memory());
+    Shape { grid, block, chunk, keep: keep(bytes, machine.l2_bytes), overlap }
+}
+
+/// Whether a launch for an input of `bytes` bytes may begin early.
+///
+/// In a graph, in place behind a kernel of another library, us, as [`Overlap::Always`] and as
+/// [`Overlap::InSequence`], sum of f32: H100, 2^12 1.63 and 1.46, 30000 2.23 and 2.13, 2^16 2.16
+/// and 2.30, 400000 2.31 and 2.46, 10^6 2.73 and 2.90, 3000017 4.50 and 4.33, 10^7 11.35 and 10.86.
+/// H200, 2^12 1.60 and 1.41, 2^16 2.34 and 2.18, 400000 2.52 and 2.46, 10^6 2.87 and 2.92, 3000017
+/// 4.27 and 4.11, 10^7 9.39 and 8.94. Sum of f64, 10^6: H100 4.04 and 3.83, H200 3.99 and 3.83
+/// (bench/NOTEBOOK.md, 55).
+fn overlap(bytes: u64, is_fast: bool) -> Overlap {
+    let least = if is_fast { 3 << 20 } else { 256 << 10 };
+    if (least..=6 << 20).contains(&bytes) { Overlap::Always } else { Overlap::InSequence }
 }
 
 /// The fraction of an input of `bytes` bytes that should stay in L2: all of it up to 55 % of L2,
@@ -670,11 +690,14 @@ mod tests {
     fn the_depth_is_that_of_the_longest_way() {
         // Each thread of the block takes 8 packs of 4 elements. The block has 5 levels within a
         // warp and 5 above.
-        let shape = Shape { grid: 1, block: 1024, chunk: 8192, keep: 1.0 };
+        let overlap = Overlap::InSequence;
+        let shape = Shape { grid: 1, block: 1024, chunk: 8192, keep: 1.0, overlap };
         assert!(shape.depth(4) >= 8 * 4 + 10);
         // Each thread of the last block takes 8 results of blocks in addition.
-        let shape = Shape { grid: 8192, block: 1024, chunk: 8192, keep: 1.0 };
+        let shape = Shape { grid: 8192, block: 1024, chunk: 8192, keep: 1.0, overlap };
         assert!(shape.depth(4) >= 8 * 4 + 10 + 8 + 10);
-        assert!(Shape { grid: 8192, block: 32, chunk: u64::MAX, keep: 1.0 }.depth(1) > 1 << 60);
+        assert!(
+            Shape { grid: 8192, block: 32, chunk: u64::MAX, keep: 1.0, overlap }.depth(1) > 1 << 60
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ptr, thread, time::Duration};
 
-use warpfold::device::{Arg, Device, DeviceError, DeviceKind, LaunchShape, Stream};
+use warpfold::device::{Arg, Device, DeviceError, DeviceKind, LaunchShape, Overlap, Stream};
 
 use crate::{
     add_args, is_spoilt, kernel, shape,
@@ -332,7 +332,8 @@ fn launches_that_overlap_wait_where_they_say() {
         let add = device.load("overlapping.ptx", OVERLAPPING).unwrap().kernel("add").unwrap();
         let stream = device.stream().unwrap();
         let data = device.upload(&vec![0u32; MANY]).unwrap();
-        let overlapping = LaunchShape { overlap: true, ..shape(MANY as u32 / 256, 256) };
+        let plain = shape(MANY as u32 / 256, 256);
+        let overlapping = LaunchShape { overlap: Overlap::Always, ..plain };
         for _ in 0..20 {
             stream.start(&add, overlapping, &add_args(&data, 1)).unwrap();
         }
@@ -345,5 +346,19 @@ fn launches_that_overlap_wait_where_they_say() {
             graph.launch(&stream).unwrap();
         }
         assert!(data.copy_to_host().unwrap() == vec![40; MANY]);
+        // Each choice behind each other one.
+        let choices = [Overlap::Never, Overlap::InSequence, Overlap::Always];
+        let graph = device.record(|stream| {
+            for (before, after) in choices.iter().flat_map(|one| choices.map(|other| (*one, other)))
+            {
+                for overlap in [before, after] {
+                    let shape = LaunchShape { overlap, ..plain };
+                    stream.start(&add, shape, &add_args(&data, 1))?;
+                }
+            }
+            Ok::<_, DeviceError>(())
+        });
+        graph.unwrap().launch(&stream).unwrap();
+        assert!(data.copy_to_host().unwrap() == vec![58; MANY]);
     }
 }

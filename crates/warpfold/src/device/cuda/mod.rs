@@ -7,6 +7,7 @@
 
 use std::{
     cell::Cell,
+    collections::HashSet,
     ffi::{c_int, c_void},
     ptr,
     sync::{
@@ -86,6 +87,9 @@ struct Gpu {
     generation: u64,
     /// Events for reuse. There are never more of them than were in use at one time.
     events: Mutex<Vec<SpareEvent>>,
+    /// The addresses of the `CUfunction`s that were captured in graphs and may overlap. An address
+    /// may belong to a module that was unloaded, so this must decide nothing but speed.
+    overlapping: Mutex<HashSet<usize>>,
     context: Context,
 }
 
@@ -112,6 +116,7 @@ impl Gpu {
             driver,
             generation: GENERATIONS.fetch_add(1, Relaxed),
             events: Mutex::default(),
+            overlapping: Mutex::default(),
             context,
         })
     }
@@ -140,6 +145,10 @@ impl Gpu {
 
     fn events(&self) -> MutexGuard<'_, Vec<SpareEvent>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn overlapping(&self) -> MutexGuard<'_, HashSet<usize>> {
+        self.overlapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether launches may [overlap](super::LaunchShape::overlap).

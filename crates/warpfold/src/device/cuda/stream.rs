@@ -3,22 +3,22 @@
 use std::{
     any::Any,
     ffi::{c_uint, c_void},
+    mem::MaybeUninit,
     ptr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-#[cfg(feature = "cudarc")]
-use cuda_driver::CU_STREAM_CAPTURE_STATUS_NONE;
 use cuda_driver::{
-    CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUevent,
-    CUgraphExec, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstream,
+    CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_NONE,
+    CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUDA_KERNEL_NODE_PARAMS_v1, CUevent, CUfunction,
+    CUgraphExec, CUgraphNode, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstream,
 };
 use smallvec::SmallVec;
 
 use super::{
     super::{
-        Arg, DeviceError, LaunchShape,
+        Arg, DeviceError, LaunchShape, Overlap,
         backend::{BackendEvent, BackendGraph, BackendStream, LoadedKernel, Purpose},
     },
     Gpu,
@@ -85,11 +85,58 @@ impl GpuStream {
         Ok(Self { raw, owned: false, gpu })
     }
 
+    /// Whether the next launch on this stream, which is one of `kernel`, may begin early.
+    fn overlaps(&self, kernel: &GpuKernel, overlap: Overlap) -> bool {
+        if overlap == Overlap::Never || !self.gpu.overlaps() {
+            return false;
+        }
+        let Some(last) = self.last_captured() else { return true };
+        let mut overlapping = self.gpu.overlapping();
+        overlapping.insert(kernel.function().addr());
+        overlap == Overlap::Always || overlapping.contains(&last.addr())
+    }
+
+    /// The kernel on which the next node will depend, if this stream captures. It is null if there
+    /// is no such kernel, or not one alone. `None` if the stream does not capture, or if the driver
+    /// cannot tell.
+    fn last_captured(&self) -> Option<CUfunction> {
+        let driver = self.gpu.driver;
+        let (info, params) =
+            (driver.cuStreamGetCaptureInfo_v2?, driver.cuGraphKernelNodeGetParams?);
+        let (mut status, mut count) = (CU_STREAM_CAPTURE_STATUS_NONE, 0);
+        let (mut id, mut graph) = (0, ptr::null_mut());
+        let mut nodes: *const CUgraphNode = ptr::null();
+        // SAFETY: the stream lives, and the pointers are to live variables.
+        let code = unsafe {
+            info(
+                self.raw,
+                &raw mut status,
+                &raw mut id,
+                &raw mut graph,
+                &raw mut nodes,
+                &raw mut count,
+            )
+        };
+        if code != 0 || status != CU_STREAM_CAPTURE_STATUS_ACTIVE {
+            return None;
+        }
+        if count != 1 {
+            return Some(ptr::null_mut());
+        }
+        let mut last = MaybeUninit::<CUDA_KERNEL_NODE_PARAMS_v1>::uninit();
+        // SAFETY: the driver has given an array of one node, which lives until the next call on
+        // this stream. The pointer is to a live variable. The driver refuses nodes of other kinds.
+        let code = unsafe { params(*nodes, last.as_mut_ptr()) };
+        // SAFETY: the driver has filled the structure if it reports no error.
+        Some(if code == 0 { unsafe { last.assume_init() }.func } else { ptr::null_mut() })
+    }
+
     /// Launches a kernel with attributes: a cluster, a cooperative launch, or overlap.
     fn launch_with_attributes(
         &self,
         kernel: &GpuKernel,
         shape: LaunchShape,
+        overlaps: bool,
         parameters: &mut [*mut c_void],
     ) -> CUresult {
         let attribute =
@@ -97,7 +144,7 @@ impl GpuStream {
         let mut attributes = [
             attribute(shape.cooperative, CUlaunchAttribute::cooperative(true)),
             attribute(shape.cluster > 1, CUlaunchAttribute::cluster_dimension(shape.cluster, 1, 1)),
-            attribute(shape.overlap, CUlaunchAttribute::programmatic_stream_serialization(true)),
+            attribute(overlaps, CUlaunchAttribute::programmatic_stream_serialization(true)),
         ];
         let config = CUlaunchConfig {
             gridDimX: shape.grid.x,
@@ -173,7 +220,7 @@ impl BackendStream for GpuStream {
     unsafe fn launch(
         &self,
         kernel: &Arc<dyn LoadedKernel>,
-        mut shape: LaunchShape,
+        shape: LaunchShape,
         args: &[Arg],
     ) -> Result<(), DeviceError> {
         let kernel: &GpuKernel =
@@ -185,9 +232,9 @@ impl BackendStream for GpuStream {
         let mut pointers: SmallVec<[*mut c_void; INLINE_ARGS]> =
             values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
         kernel.allow_shared(shape.shared_bytes)?;
-        shape.overlap &= self.gpu.overlaps();
-        let code = if shape.cooperative || shape.cluster > 1 || shape.overlap {
-            self.launch_with_attributes(kernel, shape, &mut pointers)
+        let overlaps = self.overlaps(kernel, shape.overlap);
+        let code = if shape.cooperative || shape.cluster > 1 || overlaps {
+            self.launch_with_attributes(kernel, shape, overlaps, &mut pointers)
         } else {
             let LaunchShape { grid, block, shared_bytes, .. } = shape;
             // SAFETY: there is one pointer for each parameter, to at least as many bytes as the
