@@ -104,11 +104,12 @@ impl Warp {
         Ok((id, true))
     }
 
-    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of `mask`
-    /// that may continue, and releases the lanes of other splits whose wait is over.
+    /// `bar.warp.sync` at `at`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of
+    /// `mask` that may continue, and releases the lanes of other splits whose wait is over.
     pub(super) fn warp_sync<O: Observer>(
         &mut self,
         members: u32,
+        at: At,
         mask: u32,
         index: usize,
         env: &Env<'_>,
@@ -134,7 +135,7 @@ impl Warp {
                 observer.meeting(env, At { warp, pc }, &meeting);
             }
         };
-        tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);
+        tell(at.pc, own, &self.registers.words[members as usize], self.alive);
         for (i, members) in others {
             let split = self.splits[i];
             let members = &self.registers.words[members as usize];

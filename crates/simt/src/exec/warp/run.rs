@@ -332,7 +332,7 @@ impl Warp {
                         }
                         Op::WarpSync { mask: members } => {
                             let released = self
-                                .warp_sync(*members, mask, index, env, observer)
+                                .warp_sync(*members, at, mask, index, env, observer)
                                 .map_err(faulted)?;
                             if released != mask {
                                 if released != 0 {
