@@ -15,8 +15,10 @@ use crate::ir::{Guard, Op, Program};
 use crate::registers::LANES;
 
 /// The shuffles and votes that take the value of the load at `load`, and without which no way leads
-/// to the store at `store`. There are none if the load may come again after the store, or if
-/// functions are called through addresses, because their ways back are not known.
+/// to the store at `store`, neither from the load nor from the kernel's start.
+///
+/// There are none if the load may come again after the store, or if functions are called through
+/// addresses, because their ways back are not known.
 fn between(program: &Program, load: u32, store: u32) -> Vec<u32> {
     let loads = matches!(program.code[load as usize].op, Op::Load(_));
     if !loads || !program.outlined.is_empty() || reachable(program, store, |_| true).contains(&load)
@@ -29,7 +31,9 @@ fn between(program: &Program, load: u32, store: u32) -> Vec<u32> {
         matches!(inst.op, Op::Collective { .. })
             && inst.guard.register == Guard::ALWAYS.register
             && flow(program, pc as usize).0.iter().any(|source| held.contains(source))
-            && !reachable(program, load, |at| at != pc).contains(&store)
+            && [load, program.entry]
+                .iter()
+                .all(|from| !reachable(program, *from, |at| at != pc).contains(&store))
     };
     (0..program.code.len() as u32).filter(|pc| takes(*pc)).collect()
 }
