@@ -338,6 +338,20 @@ fn a_write_behind_a_shuffle_of_what_was_read_is_a_warning() {
         on: {shuffle}"
     );
     assert_eq!(found(LaunchConfig::new(1, 32), &beside), error);
+    // Lanes that shuffle at two instructions may do so in different turns.
+    let two = |store: &str| {
+        format!(
+            "setp.lt.u32 %p2, %r9, 16; @%p2 bra low; {shuffle} {store} bra on; low: {shuffle} {store} on:"
+        )
+    };
+    let store = "st.shared.u32 [%r13], %r2;";
+    assert_eq!(found(config, &sum(&format!("{} {shuffle}", two("")))), warning);
+    assert_eq!(found(config, &sum(&two(""))), error);
+    let twice = found(
+        config,
+        &sum(&two(store)).replace(" on:\n            st.shared.u32 [%r13], %r2;", " on:"),
+    );
+    assert!(twice.len() == 2 && twice.iter().all(|of| *of == error[0]), "{twice:?}");
     // The load comes again after the write.
     let turns = format!(
         "mov.u32 %r3, 0; again: {} add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2; @%p3 bra again;",

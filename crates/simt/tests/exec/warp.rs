@@ -12,7 +12,7 @@ fn iota() -> Lanes {
 }
 
 /// The formulas of the PTX ISA for `shfl.sync`: source lane and predicate.
-fn source(mode: &str, lane: i64, b: i64, c: i64) -> (i64, bool) {
+pub(crate) fn source(mode: &str, lane: i64, b: i64, c: i64) -> (i64, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let max = (lane & segment) | (clamp & !segment);
     let min = lane & segment;

@@ -9,7 +9,7 @@ use super::detector::Check;
 use super::influence::{Influences, flow, reachable};
 use super::sites::Site;
 use crate::exec::env::Env;
-use crate::exec::observer::{At, Meeting};
+use crate::exec::observer::{At, Meeting, MeetingKind};
 use crate::fault::Access;
 use crate::ir::{Guard, Op, Program};
 use crate::registers::LANES;
@@ -39,11 +39,14 @@ fn between(program: &Program, load: u32, store: u32) -> Vec<u32> {
 }
 
 impl Check {
-    /// Notes a shuffle or a vote whose mask leaves lanes out.
+    /// Notes a shuffle or a vote whose mask leaves lanes out, or that lanes at other instructions
+    /// have executed too: the lanes may then pass different numbers of shuffles, so that a lane may
+    /// store while another has yet to load.
     pub(super) fn note_members(&mut self, at: At, meeting: &Meeting<'_>) {
         let left_out =
             |lane: usize| meeting.lanes >> lane & 1 == 1 && meeting.members[lane] != u32::MAX;
-        if (0..LANES).any(left_out) {
+        let apart = matches!(meeting.kind, MeetingKind::Collective { apart: true, .. });
+        if apart || (0..LANES).any(left_out) {
             self.partial.insert(at.pc);
         }
     }
