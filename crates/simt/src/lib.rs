@@ -47,7 +47,8 @@
 //!   begin as zero.
 //! - A shuffle that reads from a lane that does not take part yields the reading lane's own value.
 //!   A warp-level `.sync` does not wait for members that have exited or never had a thread; members
-//!   that run and never arrive are a fault.
+//!   that run and never arrive are a fault. Lanes meet at different instructions too, if these have
+//!   the same qualifiers and member masks.
 //! - `bar.sync` in divergent code waits for the whole warp, and is a fault if the warp can never
 //!   come together.
 //! - Float arithmetic with a rounding is exact to the bit. Approximations (such as `ex2.approx`)

@@ -243,6 +243,29 @@ fn exchanges_name_source_lanes_and_values() {
 }
 
 #[test]
+fn lanes_at_two_shuffles_make_one_exchange() {
+    // The lower half gives its numbers plus 100 at another instruction than the upper half.
+    let body = "
+    setp.lt.u32 %p1, %r1, 16;
+    @%p1 bra LOW;
+    shfl.sync.bfly.b32 %r3, %r1, 16, 31, 0xffffffff;
+    bra JOIN;
+LOW:
+    add.u32 %r4, %r1, 100;
+    shfl.sync.bfly.b32 %r4, %r4, 17, 31, 0xffffffff;
+JOIN:";
+    let trace = traced(body, &LaunchConfig::new(1, 32), &TraceOptions::default());
+    let [exchange] = &trace.blocks[0].phases[0].exchanges[..] else { panic!("{trace:?}") };
+    assert_eq!((exchange.kind, exchange.lanes.len()), (ExchangeKind::Shuffle, 32));
+    let give = |lane: u32| if lane < 16 { lane + 100 } else { lane };
+    for (lane, part) in (0..32).zip(&exchange.lanes) {
+        let from = lane ^ if lane < 16 { 17 } else { 16 };
+        let expected = (lane, give(lane), 1 << from, give(from));
+        assert_eq!((part.thread, part.gave, part.from, part.got), expected);
+    }
+}
+
+#[test]
 fn a_limit_holds_for_exchanges_too() {
     let options = TraceOptions { max_accesses: 1, ..TraceOptions::default() };
     let trace = traced(LANES, &LaunchConfig::new(1, 32), &options);

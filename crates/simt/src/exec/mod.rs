@@ -13,6 +13,7 @@ pub(crate) mod access;
 pub(crate) mod collective;
 pub(crate) mod copies;
 pub(crate) mod env;
+pub(crate) mod exchange;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod observer;

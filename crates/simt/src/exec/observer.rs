@@ -4,6 +4,7 @@
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
+use crate::exec::exchange::Exchange;
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
 use crate::registers::{LANES, Registers};
 
@@ -42,7 +43,11 @@ pub(crate) enum MeetingKind {
     /// `bar.warp.sync`, whose wait is over.
     WarpSync,
     /// A collective, which ran. The results of the lanes in `strays` are undefined.
-    Collective { strays: u32 },
+    Collective {
+        strays: u32,
+        /// Whether other lanes executed the collective at other instructions.
+        apart: bool,
+    },
 }
 
 /// An observer of the blocks of one worker. One block runs at a time. The default methods do
@@ -73,18 +78,9 @@ pub(crate) trait Observer {
     ) {
     }
 
-    /// A collective is about to run in `lanes`, which have all arrived; `members` holds the member
-    /// mask of each lane.
+    /// A collective is about to run.
     #[inline(always)]
-    fn exchange(
-        &mut self,
-        _env: &Env<'_>,
-        _at: At,
-        _lanes: u32,
-        _members: &[u32; LANES],
-        _registers: &Registers,
-    ) {
-    }
+    fn exchange(&mut self, _env: &Env<'_>, _exchange: &Exchange<'_>, _registers: &Registers) {}
 
     /// An instruction runs in the lanes of `active`; there may be none.
     #[inline(always)]

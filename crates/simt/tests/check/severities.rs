@@ -327,6 +327,31 @@ fn a_write_behind_a_shuffle_of_what_was_read_is_a_warning() {
     assert_eq!(found(config, &sum(&jump)), error);
     let halves = "setp.lt.u32 %p2, %r9, 16; selp.b32 %r8, 0xffff, 0xffff0000, %p2;";
     assert_eq!(found(config, &sum(&format!("{halves} {shuffle}"))), error);
+    // Some lanes store before the shuffle, while others load.
+    let beside = format!(
+        "setp.lt.u32 %p2, %r10, 16; mov.u32 %r1, 0; mov.u32 %r8, -1;
+        st.shared.u32 [%r13], %r10; bar.sync 0;
+        @!%p2 bra high;
+        ld.shared.u32 %r1, [%r13+64];
+        bra on;
+        high: st.shared.u32 [%r13], %r9;
+        on: {shuffle}"
+    );
+    assert_eq!(found(LaunchConfig::new(1, 32), &beside), error);
+    // Lanes that shuffle at two instructions may do so in different turns.
+    let two = |store: &str| {
+        format!(
+            "setp.lt.u32 %p2, %r9, 16; @%p2 bra low; {shuffle} {store} bra on; low: {shuffle} {store} on:"
+        )
+    };
+    let store = "st.shared.u32 [%r13], %r2;";
+    assert_eq!(found(config, &sum(&format!("{} {shuffle}", two("")))), warning);
+    assert_eq!(found(config, &sum(&two(""))), error);
+    let twice = found(
+        config,
+        &sum(&two(store)).replace(" on:\n            st.shared.u32 [%r13], %r2;", " on:"),
+    );
+    assert!(twice.len() == 2 && twice.iter().all(|of| *of == error[0]), "{twice:?}");
     // The load comes again after the write.
     let turns = format!(
         "mov.u32 %r3, 0; again: {} add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2; @%p3 bra again;",

@@ -1,7 +1,8 @@
 //! Lanes of one warp: code that relies on lock step, member masks, and shuffles.
 
 use simt::LaunchConfig;
-use simt::ReportKind::{AbsentLanes, StrayShuffle, WarpSynchronous};
+use simt::ReportKind::{AbsentLanes, StrayShuffle, UninitializedRead, WarpSynchronous};
+use simt::Severity::{Error, Warning};
 
 use crate::{classes, clean, kernel, run};
 
@@ -124,6 +125,100 @@ fn shuffles_read_from_lanes_that_take_part() {
     let down = half(0)
         .replace("shfl.sync.idx.b32 %r1, %r10, 0, 31", "shfl.sync.down.b32 %r1, %r10, 8, 31");
     assert_eq!(classes(LaunchConfig::new(1, 32), &down), [StrayShuffle]);
+}
+
+/// A warp whose lower half executes one text and whose upper half another.
+fn halves(before: &str, low: &str, high: &str, after: &str) -> String {
+    format!(
+        "{before}
+        setp.lt.u32 %p1, %r10, 16;
+        @%p1 bra low;
+        {high}
+        bra join;
+    low:
+        {low}
+    join:
+        {after}"
+    )
+}
+
+#[test]
+fn values_that_nothing_has_written_cross_between_instructions() {
+    // The halves of a warp exchange values at two shuffles. Lane 20 gives a value that nothing has
+    // written, and the result of lane 4 decides a branch.
+    let config = LaunchConfig::new(1, 32);
+    let written = "setp.ne.u32 %p2, %r10, 20; @%p2 st.shared.u32 [%r13], 1; ld.shared.u32 %r6, [%r13]; mov.b32 %r5, %r6;";
+    let body = |user: u32| {
+        halves(
+            written,
+            "shfl.sync.bfly.b32 %r1, %r5, 16, 31, -1;",
+            "shfl.sync.bfly.b32 %r1, %r6, 16, 31, -1;",
+            &format!(
+                "setp.eq.u32 %p3, %r10, {user};
+                @!%p3 bra done;
+                setp.eq.u32 %p4, %r1, 1;
+                @%p4 bra done;
+                mov.u32 %r2, 1;
+            done:"
+            ),
+        )
+    };
+    let found = |body: &str| crate::severities::found_in(config, &kernel(body));
+    // The value itself is dropped or used.
+    let (dropped, used) = ((UninitializedRead, Warning), (UninitializedRead, Error));
+    assert_eq!(found(&body(5)), [dropped]);
+    assert_eq!(found(&body(20)), [dropped]);
+    assert_eq!(found(&body(4)), [used]);
+    // A vote and a sum give the value to all lanes.
+    for [low, high] in [
+        ["redux.sync.add.u32 %r1, %r5, -1;", "redux.sync.add.u32 %r1, %r6, -1;"],
+        ["match.any.sync.b32 %r1, %r5, -1;", "match.any.sync.b32 %r1, %r6, -1;"],
+        [
+            "setp.eq.u32 %p5, %r5, 1; vote.sync.ballot.b32 %r1, %p5, -1;",
+            "setp.eq.u32 %p6, %r6, 1; vote.sync.ballot.b32 %r1, !%p6, -1;",
+        ],
+    ] {
+        let store = "setp.eq.u32 %p3, %r10, 4; @%p3 st.global.u32 [%d12], %r1;";
+        assert_eq!(found(&halves(written, low, high, store)), [used]);
+        let all = "st.shared.u32 [%r13], 1; ld.shared.u32 %r6, [%r13]; mov.b32 %r5, %r6;";
+        assert_eq!(found(&halves(all, low, high, store)), []);
+    }
+}
+
+#[test]
+fn shuffles_at_two_instructions_name_lanes_that_are_not_there() {
+    let config = LaunchConfig::new(1, 32);
+    let shuffles = |lane: u32, mask: &str| {
+        halves(
+            "setp.ge.u32 %p2, %r10, 24; @%p2 exit;",
+            &format!("shfl.sync.idx.b32 %r1, %r10, {lane}, 31, {mask};"),
+            &format!("shfl.sync.idx.b32 %r1, %r10, 1, 31, {mask};"),
+            "",
+        )
+    };
+    clean(config, &shuffles(20, "0xffffff"));
+    assert_eq!(classes(config, &shuffles(20, "-1")), [AbsentLanes]);
+    assert_eq!(classes(config, &shuffles(24, "0xffffff")), [StrayShuffle]);
+}
+
+#[test]
+fn shuffles_at_two_instructions_order_no_accesses() {
+    let config = LaunchConfig::new(1, 32);
+    let shuffle = "shfl.sync.idx.b32 %r1, %r10, 3, 31, -1;";
+    let body = |between: &str| {
+        halves(
+            "st.shared.u32 [%r13], %r10;",
+            between,
+            between,
+            "xor.b32 %r1, %r10, 16;
+            shl.b32 %r1, %r1, 2;
+            mov.u32 %r2, s;
+            add.u32 %r1, %r1, %r2;
+            ld.shared.u32 %r3, [%r1];",
+        )
+    };
+    clean(config, &body("bar.warp.sync -1;"));
+    assert_eq!(classes(config, &body(shuffle)), [WarpSynchronous]);
 }
 
 #[test]

@@ -96,6 +96,31 @@ fn lanes_that_never_come() {
     assert_snapshot!(fault("", "vote.sync.ballot.b32 %r1, %p1, 0xfe;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `vote.sync.ballot.b32 %r1, %p1, 0xfe;`: the member mask 0x000000fe leaves out the executing lane 0");
 }
 
+/// The message of a warp whose two halves wait at two instructions.
+fn halves(low: &str, high: &str) -> String {
+    fault("", &format!("setp.lt.u32 %p1, %r10, 16;\n@%p1 bra a;\n{high}\nexit;\na:\n{low}\nexit;"))
+}
+
+#[test]
+fn other_qualifiers_and_other_masks_do_not_meet() {
+    assert_snapshot!(halves("shfl.sync.up.b32 %r1, %r2, 1, 0, -1;", "shfl.sync.down.b32 %r1, %r2, 1, 31, -1;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:22 `shfl.sync.up.b32 %r1, %r2, 1, 0, -1;`: deadlock: warp 0 lanes 0-15 at line 22 `shfl.sync.up.b32 %r1, %r2, 1, 0, -1;`, warp 0 lanes 16-31 at line 19 `shfl.sync.down.b32 %r1, %r2, 1, 31, -1;` wait; 32 threads have exited");
+    assert_snapshot!(halves("shfl.sync.idx.b32 %r1, %r2, 1, 31, 0x7fffffff;", "shfl.sync.idx.b32 %r1, %r2, 1, 31, -1;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:22 `shfl.sync.idx.b32 %r1, %r2, 1, 31, 0x7fffffff;`: deadlock: warp 0 lanes 0-15 at line 22 `shfl.sync.idx.b32 %r1, %r2, 1, 31, 0x7fffffff;`, warp 0 lanes 16-31 at line 19 `shfl.sync.idx.b32 %r1, %r2, 1, 31, -1;` wait; 32 threads have exited");
+    for (low, high) in [
+        ("vote.sync.any.pred %p2, %p1, -1;", "vote.sync.all.pred %p2, %p1, -1;"),
+        ("vote.sync.ballot.b32 %r1, %p1, -1;", "vote.sync.all.pred %p2, %p1, -1;"),
+        ("match.any.sync.b32 %r1, %r2, -1;", "match.all.sync.b32 %r1, %r2, -1;"),
+        ("match.any.sync.b32 %r1, %r2, -1;", "match.any.sync.b64 %r1, %d2, -1;"),
+        ("redux.sync.add.u32 %r1, %r2, -1;", "redux.sync.max.u32 %r1, %r2, -1;"),
+        ("redux.sync.max.s32 %r1, %r2, -1;", "redux.sync.max.u32 %r1, %r2, -1;"),
+        ("redux.sync.and.b32 %r1, %r2, -1;", "vote.sync.ballot.b32 %r1, %p1, -1;"),
+        ("shfl.sync.idx.b32 %r1, %r2, 1, 31, -1;", "bar.warp.sync -1;"),
+    ] {
+        for message in [halves(low, high), halves(high, low)] {
+            assert!(message.contains(": deadlock: warp 0 lanes 0-15 at line "), "{message}");
+        }
+    }
+}
+
 #[test]
 fn launches_that_are_refused() {
     let module = kernel(

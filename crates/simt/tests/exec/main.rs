@@ -10,6 +10,7 @@
 #![allow(clippy::manual_is_multiple_of, reason = "the kernels under test compute remainders")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
 
+mod apart;
 mod calls;
 mod directed;
 mod faults;

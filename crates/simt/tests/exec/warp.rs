@@ -1,8 +1,9 @@
 //! Instructions that work across lanes.
 
 use proptest::prelude::*;
+use simt::{Arg, LaunchConfig, Memory, count};
 
-use crate::{Lanes, check, eval};
+use crate::{Lanes, check, eval, kernel};
 
 const ZERO: Lanes = [0; 32];
 
@@ -11,7 +12,7 @@ fn iota() -> Lanes {
 }
 
 /// The formulas of the PTX ISA for `shfl.sync`: source lane and predicate.
-fn source(mode: &str, lane: i64, b: i64, c: i64) -> (i64, bool) {
+pub(crate) fn source(mode: &str, lane: i64, b: i64, c: i64) -> (i64, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let max = (lane & segment) | (clamp & !segment);
     let min = lane & segment;
@@ -107,6 +108,19 @@ fn activemask_and_elect_see_the_split() {
         _ => 0,
     });
     assert_eq!(eval(body, 'r', &iota(), &ZERO, &ZERO), expected);
+}
+
+#[test]
+fn a_sync_counts_where_it_stands() {
+    let module = kernel("", "add.u32 %r1, %r10, 1;\nbar.warp.sync -1;\nadd.u32 %r1, %r1, 1;");
+    let memory = Memory::new(1 << 20);
+    let out = Arg::Pointer(memory.alloc(8).unwrap());
+    let config = LaunchConfig::new(1, 32);
+    let profile =
+        count(module.kernel("k").unwrap(), &config, &[out.clone(), out], &memory).unwrap();
+    assert_eq!(profile.counters.warp_syncs, 1);
+    let executed = profile.instructions.iter().map(|line| line.counters.warp_instructions);
+    assert!(executed.clone().all(|times| times == 1), "{:?}", executed.collect::<Vec<_>>());
 }
 
 #[test]

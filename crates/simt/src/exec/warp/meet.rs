@@ -1,7 +1,8 @@
-//! Arrivals of a warp's lanes at barriers, and the lanes that may continue.
+//! Arrivals of a warp's lanes at barriers and collectives, and the lanes that may continue.
 
 use super::state::Warp;
 use crate::exec::env::{BarrierState, Env};
+use crate::exec::exchange::{Exchange, Part};
 use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::exec::raised::LaneFault;
 use crate::exec::split::{Split, State};
@@ -104,11 +105,12 @@ impl Warp {
         Ok((id, true))
     }
 
-    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of `mask`
-    /// that may continue, and releases the lanes of other splits whose wait is over.
+    /// `bar.warp.sync` at `at`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of
+    /// `mask` that may continue, and releases the lanes of other splits whose wait is over.
     pub(super) fn warp_sync<O: Observer>(
         &mut self,
         members: u32,
+        at: At,
         mask: u32,
         index: usize,
         env: &Env<'_>,
@@ -134,22 +136,104 @@ impl Warp {
                 observer.meeting(env, At { warp, pc }, &meeting);
             }
         };
-        tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);
+        tell(at.pc, own, &self.registers.words[members as usize], self.alive);
         for (i, members) in others {
             let split = self.splits[i];
             let members = &self.registers.words[members as usize];
             let over = complete_lanes(members, split.mask, self.alive, arrived)?;
             tell(split.pc, over, members, self.alive);
-            if over == split.mask {
-                self.splits[i] =
-                    Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
-            } else if over != 0 {
-                self.splits[i].mask &= !over;
-                self.push(split.pc + 1, over, State::Ready);
-            }
+            self.go_on(i, over);
         }
         Ok(own)
     }
+
+    /// A collective at `at`, at which the lanes of `mask` (in split `index`) miss members: executes
+    /// it together with lanes that wait at other instructions, as far as that completes it. Returns
+    /// the lanes of `mask` that continue. The lanes of other splits that took part continue too.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn meet_apart<O: Observer>(
+        &mut self,
+        at: At,
+        mask: u32,
+        index: usize,
+        env: &Env<'_>,
+        observer: &mut O,
+    ) -> u32 {
+        let program = env.program;
+        let collective_at = |pc: u32| match &program.code[pc as usize].op {
+            Op::Collective { mask, collective } => Some((*mask, &**collective)),
+            _ => None,
+        };
+        let Some((own_members, own)) = collective_at(at.pc) else { return 0 };
+        // The index of each split, its register with the members, and what it executes.
+        let mut standing =
+            vec![(index, own_members, Part { pc: at.pc, lanes: mask, collective: own })];
+        for (i, split) in self.splits.iter().enumerate() {
+            if i != index
+                && split.state == State::Converge
+                && let Some((members, collective)) = collective_at(split.pc)
+                && own.meets(collective)
+            {
+                let part = Part { pc: split.pc, lanes: split.mask, collective };
+                standing.push((i, members, part));
+            }
+        }
+        if standing.len() == 1 {
+            return 0;
+        }
+        let arrived = standing.iter().fold(0, |arrived, (.., part)| arrived | part.lanes);
+        let mut members = [0; LANES];
+        for (_, register, part) in &standing {
+            let given = self.registers.words[*register as usize];
+            lanes(part.lanes).for_each(|lane| members[lane] = given[lane]);
+        }
+        let complete = |lane: &usize| {
+            let with = lanes(arrived).filter(|other| members[*other] == members[*lane]);
+            let with = with.fold(0, |with, other| with | 1 << other);
+            members[*lane] & self.alive & !with == 0
+        };
+        let over = lanes(arrived).filter(complete).fold(0, |over, lane| over | 1 << lane);
+        if over & mask == 0 {
+            return 0;
+        }
+        for (.., part) in &mut standing {
+            part.lanes &= over;
+        }
+        standing.retain(|(.., part)| part.lanes != 0);
+        let parts: Vec<Part<'_>> = standing.iter().map(|(.., part)| *part).collect();
+        let (warp, alive, members) = (self.index, self.alive, &members);
+        let exchange = Exchange { warp, parts: &parts, lanes: over, members };
+        observer.exchange(env, &exchange, &self.registers);
+        let strays = exchange.execute(&mut self.registers);
+        for Part { pc, lanes, .. } in parts {
+            let at = At { warp, pc };
+            observer.instruction(at, lanes);
+            let kind = MeetingKind::Collective { strays: strays & lanes, apart: true };
+            observer.meeting(env, at, &Meeting { kind, lanes, members, alive });
+        }
+        for (i, _, part) in standing.into_iter().filter(|(i, ..)| *i != index) {
+            self.go_on(i, part.lanes);
+        }
+        over & mask
+    }
+
+    /// The wait of the lanes of `over` in split `index` is over.
+    fn go_on(&mut self, index: usize, over: u32) {
+        let split = self.splits[index];
+        if over == split.mask {
+            self.splits[index] =
+                Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
+        } else if over != 0 {
+            self.splits[index].mask &= !over;
+            self.push(split.pc + 1, over, State::Ready);
+        }
+    }
+}
+
+/// The numbers of the lanes in `mask`.
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// The lanes of `mask` whose members have all arrived. A member that has exited or never had a

@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::meet::complete_lanes;
 use super::state::Warp;
 use crate::exec::env::Env;
+use crate::exec::exchange::{Exchange, Part};
 use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
 use crate::exec::raised::{LaneFault, Raised};
 use crate::exec::split::{Split, State};
@@ -332,7 +333,7 @@ impl Warp {
                         }
                         Op::WarpSync { mask: members } => {
                             let released = self
-                                .warp_sync(*members, mask, index, env, observer)
+                                .warp_sync(*members, at, mask, index, env, observer)
                                 .map_err(faulted)?;
                             if released != mask {
                                 if released != 0 {
@@ -352,27 +353,32 @@ impl Warp {
                             let complete = complete_lanes(&members, mask, self.alive, mask)
                                 .map_err(faulted)?;
                             if complete == 0 {
+                                let released = self.meet_apart(at, mask, index, env, observer);
+                                if released == mask {
+                                    pc += 1;
+                                    break Stop::Paused;
+                                }
+                                if released != 0 {
+                                    self.push(pc + 1, released, State::Ready);
+                                    mask &= !released;
+                                }
                                 state = State::Converge;
                                 break Stop::Waits;
                             }
                             if complete != mask {
-                                self.push(pc, mask & !complete, State::Converge);
+                                // The other lanes may meet lanes at another instruction.
+                                self.push(pc, mask & !complete, State::Ready);
                                 mask = complete;
                             }
-                            observer.exchange(env, at, mask, &members, &self.registers);
-                            let strays = collective::execute(
-                                collective,
-                                &mut self.registers,
-                                mask,
-                                &members,
-                            );
+                            let parts = [Part { pc, lanes: mask, collective }];
+                            let (warp, members) = (self.index, &members);
+                            let exchange = Exchange { warp, parts: &parts, lanes: mask, members };
+                            observer.exchange(env, &exchange, &self.registers);
+                            let strays =
+                                collective::execute(collective, &mut self.registers, mask, members);
                             observer.instruction(at, mask);
-                            let meeting = Meeting {
-                                kind: MeetingKind::Collective { strays },
-                                lanes: mask,
-                                members: &members,
-                                alive: self.alive,
-                            };
+                            let kind = MeetingKind::Collective { strays, apart: false };
+                            let meeting = Meeting { kind, lanes: mask, members, alive: self.alive };
                             observer.meeting(env, at, &meeting);
                         }
                         _ => unreachable!("the outer match let only these through"),

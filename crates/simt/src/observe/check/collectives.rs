@@ -18,7 +18,7 @@ impl Reports {
     #[inline]
     pub(super) fn meeting(&mut self, env: &Env<'_>, at: At, meeting: &Meeting<'_>) {
         self.absent(env, at, meeting);
-        if let MeetingKind::Collective { strays: strays @ 1.. } = meeting.kind {
+        if let MeetingKind::Collective { strays: strays @ 1.., .. } = meeting.kind {
             self.strays(env, at, strays);
         }
     }

@@ -10,6 +10,7 @@ use super::threads::lanes;
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
 use crate::exec::env::Env;
+use crate::exec::exchange::Exchange;
 use crate::exec::observer::{At, MbarrierChange, Meeting, MeetingKind, Observer};
 use crate::ir::{Op, Space};
 use crate::ptx::ast::{FenceSem, Ordering, Scope};
@@ -83,16 +84,9 @@ impl Observer for Check {
         }
     }
 
-    fn exchange(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        registers: &Registers,
-    ) {
-        if self.tainted >> at.warp & 1 == 1 {
-            self.pass_across(env, at, mask, members, registers);
+    fn exchange(&mut self, _env: &Env<'_>, exchange: &Exchange<'_>, registers: &Registers) {
+        if self.tainted >> exchange.warp & 1 == 1 {
+            self.pass_across(exchange, registers);
         }
     }
 
@@ -177,7 +171,7 @@ impl Observer for Check {
                 block.for_each(|block| block.heard.share(&[(at.warp, members)], false));
                 self.tick();
             }
-            MeetingKind::Collective { strays } => {
+            MeetingKind::Collective { strays, .. } => {
                 self.note_members(at, meeting);
                 if strays != 0 {
                     self.stray(env, at, strays);

@@ -8,6 +8,7 @@ use super::undefined::{From, Origin, Register, Undefined, WarpValues, register};
 use super::uses::Use;
 use crate::exec::collective;
 use crate::exec::env::Env;
+use crate::exec::exchange::Exchange;
 use crate::exec::observer::At;
 use crate::ir::{Collective, Guard, Inst, Op};
 use crate::ptx::ast::{ShflMode, VoteMode};
@@ -100,20 +101,19 @@ impl Check {
         self.retaint(at.warp);
     }
 
-    /// Follows undefined bits through a collective, before it runs in the lanes of `mask`.
+    /// Follows undefined bits through a collective, before it runs.
     #[cold]
-    pub(super) fn pass_across(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        mask: u32,
-        members: &[u32; LANES],
-        registers: &Registers,
-    ) {
-        let Op::Collective { collective, .. } = &env.program.code[at.pc as usize].op else {
-            return;
-        };
-        let values = self.values(at.warp);
+    pub(super) fn pass_across(&mut self, exchange: &Exchange<'_>, registers: &Registers) {
+        let Exchange { warp, parts, lanes: mask, members } = *exchange;
+        let (collective, registers) = exchange.gather(registers);
+        let mut values = WarpValues::default();
+        for part in parts {
+            for (own, to) in part.sources() {
+                if let Some(undefined) = self.values(warp).within(own, part.lanes) {
+                    values.put(to, part.lanes, undefined);
+                }
+            }
+        }
         // The lanes of which some value reaches a lane, and the first of them.
         let voters = |undefined: &Undefined, lane: u32| {
             let voters = undefined.lanes() & mask & members[lane as usize];
@@ -132,9 +132,10 @@ impl Check {
         let word = |number: u32| (File::Words, number);
         let predicate = |number: u32| (File::Predicates, number);
         let every = u64::from(u32::MAX);
-        let results: Vec<(Register, Undefined)> = match **collective {
-            Collective::Shuffle { mode, target, predicate: inside, a, lane, clamp } => {
-                let chosen = source_lanes(mode, lane, clamp, registers);
+        // The undefined bits of the result, and those of the predicate beside it.
+        let [result, beside] = match collective {
+            Collective::Shuffle { mode, a, lane, clamp, .. } => {
+                let chosen = source_lanes(mode, lane, clamp, &registers);
                 let mut out = Undefined::default();
                 for own in lanes(mask).map(|lane| lane as usize) {
                     let controls = [lane, clamp].map(|control| values.get(word(control)));
@@ -150,10 +151,9 @@ impl Check {
                         out.mark(own, undefined.bits[source], undefined.from[source], computed);
                     }
                 }
-                let inside = inside.map(|inside| (predicate(inside), Undefined::default()));
-                inside.into_iter().chain([(word(target), out)]).collect()
+                [out, Undefined::default()]
             }
-            Collective::Vote { mode: VoteMode::Ballot, target, source, .. } => {
+            Collective::Vote { mode: VoteMode::Ballot, source, .. } => {
                 let mut out = Undefined::default();
                 let undefined = values.within(predicate(source), mask);
                 for lane in lanes(mask) {
@@ -163,26 +163,22 @@ impl Check {
                         out.mark(lane as usize, voters.into(), from, true);
                     }
                 }
-                vec![(word(target), out)]
+                [out, Undefined::default()]
             }
-            Collective::Vote { target, source, .. } => {
-                vec![(predicate(target), whole(predicate(source), 1))]
-            }
-            Collective::Match { target, predicate: same, a, .. } => {
-                let target = target.map(|target| (word(target), whole(register(a), every)));
-                let same = same.map(|same| (predicate(same), whole(register(a), 1)));
-                target.into_iter().chain(same).collect()
-            }
-            Collective::Redux { target, a, .. } => vec![(word(target), whole(word(a), every))],
-            Collective::Elect { target, predicate: elected } => {
-                let target = target.map(|target| (word(target), Undefined::default()));
-                target.into_iter().chain([(predicate(elected), Undefined::default())]).collect()
-            }
+            Collective::Vote { source, .. } => [whole(predicate(source), 1), Undefined::default()],
+            Collective::Match { a, .. } => [whole(register(a), every), whole(register(a), 1)],
+            Collective::Redux { a, .. } => [whole(word(a), every), Undefined::default()],
+            Collective::Elect { .. } => [Undefined::default(), Undefined::default()],
         };
-        for (target, undefined) in results {
-            values.put(target, mask, &undefined);
+        for part in parts {
+            for (target, undefined) in part.collective.targets().into_iter().zip([&result, &beside])
+            {
+                if let Some(target) = target {
+                    self.values(warp).put(target, part.lanes, undefined);
+                }
+            }
         }
-        self.retaint(at.warp);
+        self.retaint(warp);
     }
 
     /// Records that a shuffle has given the lanes of `strays` an undefined value.

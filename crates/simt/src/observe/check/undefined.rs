@@ -11,24 +11,15 @@
 use std::collections::HashMap;
 
 use super::report::MemoryAccess;
-use crate::ir::{Slot, Space};
-use crate::registers::{File, LANES};
+pub(super) use crate::exec::exchange::{Register, register};
+use crate::ir::Space;
+use crate::registers::LANES;
 
 /// At most this many origins are kept apart. Beyond, the reads of one instruction share one.
 const MAX_ORIGINS: usize = 1 << 12;
 
 /// The origins of at most this many stored words are remembered.
 const MAX_STORED: usize = 1 << 16;
-
-/// A register of a warp.
-pub(super) type Register = (File, u32);
-
-pub(super) const fn register(slot: Slot) -> Register {
-    match slot {
-        Slot::Word(register) => (File::Words, register),
-        Slot::Double(register) => (File::Doubles, register),
-    }
-}
 
 /// The undefined bits of a register.
 #[derive(Debug, Clone, Default)]

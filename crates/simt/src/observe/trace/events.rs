@@ -3,10 +3,12 @@
 
 use crate::exec::collective;
 use crate::exec::copies::{self, End};
-use crate::ir::{Collective, Op, Program};
+use crate::exec::exchange::Exchange;
+use crate::ir::Collective;
 use crate::registers::{LANES, Registers};
 
 /// A warp-level instruction that gave lanes the values of other lanes: `shfl.sync` or `redux.sync`.
+/// Lanes that executed it together at several instructions are one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedExchange {
     /// The position among everything that the trace recorded, in the order of time.
@@ -89,28 +91,22 @@ pub(super) fn copied(copy: &copies::Copy) -> Option<CopiedBytes> {
 }
 
 /// What a collective is about to do. `None` for one that gives no lane another lane's value.
-pub(super) fn exchange(
-    program: &Program,
-    pc: u32,
-    warp: u32,
-    mask: u32,
-    members: &[u32; LANES],
-    registers: &Registers,
-) -> Option<TracedExchange> {
-    let Op::Collective { collective, .. } = &program.code[pc as usize].op else { return None };
+pub(super) fn exchange(exchange: &Exchange<'_>, registers: &Registers) -> Option<TracedExchange> {
+    let Exchange { warp, lanes: mask, members, .. } = *exchange;
+    let (collective, registers) = exchange.gather(registers);
     let run = |registers: &Registers| {
         let mut registers = registers.clone();
-        collective::execute(collective, &mut registers, mask, members);
+        collective::execute(&collective, &mut registers, mask, members);
         registers
     };
-    let (kind, a, target) = match **collective {
+    let (kind, a, target) = match collective {
         Collective::Shuffle { a, target, .. } => (ExchangeKind::Shuffle, a, target),
         Collective::Redux { a, target, .. } => (ExchangeKind::Reduction, a, target),
         Collective::Vote { .. } | Collective::Match { .. } | Collective::Elect { .. } => {
             return None;
         }
     };
-    let after = run(registers);
+    let after = run(&registers);
     // A shuffle of the lanes' numbers tells from which lane each value comes.
     let sources = match kind {
         ExchangeKind::Shuffle => {

@@ -12,6 +12,7 @@ use crate::exec::access::Request;
 use crate::exec::config::LaunchConfig;
 use crate::exec::copies::Copy as AsyncCopy;
 use crate::exec::env::Env;
+use crate::exec::exchange::Exchange;
 use crate::exec::launch::{Arg, LaunchError, run};
 use crate::exec::memory::{self, Memory};
 use crate::exec::observer::{At, Meeting, MeetingKind, Observer};
@@ -421,15 +422,8 @@ impl Observer for Tracer<'_> {
         }
     }
 
-    fn exchange(
-        &mut self,
-        env: &Env<'_>,
-        at: At,
-        lanes: u32,
-        members: &[u32; LANES],
-        registers: &Registers,
-    ) {
-        let found = events::exchange(env.program, at.pc, at.warp, lanes, members, registers);
+    fn exchange(&mut self, env: &Env<'_>, exchange: &Exchange<'_>, registers: &Registers) {
+        let found = events::exchange(exchange, registers);
         if let Some((exchange, time)) = found.and_then(|found| Some((found, self.tick()?))) {
             let block = self.blocks.entry(env.ticket).or_default();
             block.exchanges.push(TracedExchange { time, ..exchange });
