@@ -220,7 +220,7 @@ macro_rules! functions {
                 fn cuStreamGetCaptureInfo_v2(
                     stream: CUstream,
                     status: *mut CUstreamCaptureStatus,
-                    id: *mut c_ulonglong,
+                    id: *mut u64,
                     graph: *mut CUgraph,
                     dependencies: *mut *const CUgraphNode,
                     count: *mut usize,

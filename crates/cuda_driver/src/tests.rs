@@ -177,6 +177,7 @@ fn in_c(rust: &str) -> String {
         "f32" => "float",
         "u8" => "unsigned char",
         "u16" => "unsigned short",
+        "u64" => "cuuint64_t",
         "usize" => "size_t",
         name => name,
     }
