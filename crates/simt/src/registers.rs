@@ -13,6 +13,12 @@ pub(crate) const LANES: usize = 32;
 /// The mask of all lanes.
 pub(crate) const ALL: u32 = u32::MAX;
 
+/// The numbers of the lanes in `mask`, in ascending order.
+#[inline(always)]
+pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> + Clone {
+    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+}
+
 /// The registers of one warp.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Registers {
@@ -32,7 +38,7 @@ impl Registers {
     /// Writes one value to the lanes of `mask` of a word.
     pub(crate) fn put_word(&mut self, register: u32, mask: u32, value: u32) {
         let register = &mut self.words[register as usize];
-        (0..LANES).filter(|lane| mask >> lane & 1 == 1).for_each(|lane| register[lane] = value);
+        lanes_of(mask).for_each(|lane| register[lane] = value);
     }
 }
 

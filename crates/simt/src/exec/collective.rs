@@ -2,7 +2,7 @@
 
 use crate::ir::{Collective, Slot};
 use crate::ptx::ast::{MatchMode, ReduxOp, ShflMode, VoteMode};
-use crate::registers::{LANES, Lane, Registers};
+use crate::registers::{LANES, Lane, Registers, lanes_of};
 
 /// Executes a collective in the lanes of `mask`, which have all arrived; `members` holds the member
 /// mask of each lane. Returns the lanes to which a shuffle gave an undefined value, because the
@@ -14,7 +14,7 @@ pub(crate) fn execute(
     members: &[u32; LANES],
 ) -> u32 {
     let mut strays = 0;
-    let lanes = || (0..LANES).filter(move |lane| mask >> lane & 1 == 1);
+    let lanes = || lanes_of(mask);
     match *collective {
         Collective::Shuffle { mode, target, predicate, a, lane, clamp } => {
             let word = |register: u32| &registers.words[register as usize];

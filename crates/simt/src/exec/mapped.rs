@@ -1,7 +1,7 @@
 //! Addresses of shared memory in a cluster: they name a block and an offset there.
 
 use crate::ir::Slot;
-use crate::registers::{LANES, Registers};
+use crate::registers::{Registers, lanes_of};
 
 /// A bit that marks a `.shared::cluster` address which names a block. The bits below it hold the
 /// rank of the block, and the lowest 24 bits hold an offset into the block's shared memory. Without
@@ -40,7 +40,7 @@ pub(crate) fn map_rank(
     rank: u32,
 ) {
     let ranks = registers.words[rank as usize];
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let address = match address {
             Slot::Word(address) => u64::from(registers.words[address as usize][lane]),
             Slot::Double(address) => registers.doubles[address as usize][lane],
@@ -59,7 +59,7 @@ pub(crate) fn map_rank(
 /// `getctarank` in the lanes of `mask`.
 #[inline(never)]
 pub(crate) fn rank_of(own: u32, registers: &mut Registers, mask: u32, target: u32, address: Slot) {
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let address = match address {
             Slot::Word(address) => registers.words[address as usize][lane],
             Slot::Double(address) => registers.doubles[address as usize][lane] as u32,

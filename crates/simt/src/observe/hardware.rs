@@ -19,7 +19,7 @@
 
 use crate::exec::access::Request;
 use crate::fault::Access;
-use crate::registers::LANES;
+use crate::registers::{LANES, lanes_of};
 
 /// A sector has this many bytes.
 const SECTOR: u64 = 32;
@@ -48,21 +48,17 @@ fn atomic_sectors(addresses: &[u64; LANES], mask: u32) -> u64 {
     let mut rounds: [(u64, u64); LANES] = std::array::from_fn(|lane| {
         let before = mask & ((1 << lane) - 1);
         let same =
-            lanes(before).filter(|&other| addresses[other] == addresses[lane]).count() as u64;
+            lanes_of(before).filter(|&other| addresses[other] == addresses[lane]).count() as u64;
         (same, addresses[lane] / SECTOR)
     });
     let mut count = 0;
-    for lane in lanes(mask) {
+    for lane in lanes_of(mask) {
         rounds[count] = rounds[lane];
         count += 1;
     }
     let rounds = &mut rounds[..count];
     rounds.sort_unstable();
     1 + rounds.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
-}
-
-fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
-    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// The cost of an access to shared memory.
@@ -120,7 +116,7 @@ fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Servic
 
 /// The number of distinct words in the busiest bank; each lane accesses `words` neighbouring words.
 fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
-    let active = lanes(mask).map(|lane| addresses[lane] / WORD);
+    let active = lanes_of(mask).map(|lane| addresses[lane] / WORD);
     let (low, high) =
         active.clone().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));
     if high + words - low <= BANKS as u64 {
@@ -150,7 +146,7 @@ fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
 /// The cost of a shared atomic by the lanes of `mask`.
 fn shared_atomic(addresses: &[u64; LANES], mask: u32) -> Service {
     let mut banks = [0_u8; BANKS];
-    for lane in lanes(mask) {
+    for lane in lanes_of(mask) {
         banks[(addresses[lane] / WORD) as usize % BANKS] += 1;
     }
     let wavefronts = u64::from(banks.into_iter().max().unwrap_or(0));

@@ -6,7 +6,7 @@ use crate::exec::memory::Allocation;
 use crate::exec::raised::LaneFault;
 use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Slot, Space};
-use crate::registers::{ALL, LANES, Registers};
+use crate::registers::{ALL, LANES, Registers, lanes_of};
 
 /// One access by the lanes of `mask`. All lanes access the same space, and the space is never
 /// [`Space::Generic`] or [`Space::Cluster`].
@@ -96,8 +96,7 @@ pub(super) fn by_space(
 
 impl Request {
     pub(crate) fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
-        let mask = self.mask;
-        (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+        lanes_of(self.mask)
     }
 
     /// The lowest and the highest address.

@@ -15,7 +15,7 @@ use crate::exec::observer::{At, Observer};
 use crate::exec::raised::LaneFault;
 use crate::fault::FaultKind;
 use crate::ir::{Assertion, Print, Slot};
-use crate::registers::{LANES, Registers};
+use crate::registers::{Registers, lanes_of};
 use read::Reader;
 
 /// A launch keeps at most this many bytes of text. Later texts are dropped, and `printf` returns
@@ -64,7 +64,7 @@ pub(crate) fn print<O: Observer>(
     observer: &mut O,
 ) -> Result<(), LaneFault> {
     env.acted = true;
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let [format, arguments] =
             [print.format, print.arguments].map(|r| registers.doubles[r as usize][lane]);
         let result = if format == 0 {

@@ -9,7 +9,7 @@ use crate::exec::split::{Split, State};
 use crate::fault::FaultKind;
 use crate::ir::{Barrier, BarrierKind, Op};
 use crate::ptx::ast::BarrierOp;
-use crate::registers::LANES;
+use crate::registers::{LANES, lanes_of};
 
 impl Warp {
     /// `barrier.cluster.arrive` in the lanes of `mask`.
@@ -186,14 +186,14 @@ impl Warp {
         let mut members = [0; LANES];
         for (_, register, part) in &standing {
             let given = self.registers.words[*register as usize];
-            lanes(part.lanes).for_each(|lane| members[lane] = given[lane]);
+            lanes_of(part.lanes).for_each(|lane| members[lane] = given[lane]);
         }
         let complete = |lane: &usize| {
-            let with = lanes(arrived).filter(|other| members[*other] == members[*lane]);
+            let with = lanes_of(arrived).filter(|other| members[*other] == members[*lane]);
             let with = with.fold(0, |with, other| with | 1 << other);
             members[*lane] & self.alive & !with == 0
         };
-        let over = lanes(arrived).filter(complete).fold(0, |over, lane| over | 1 << lane);
+        let over = lanes_of(arrived).filter(complete).fold(0, |over, lane| over | 1 << lane);
         if over & mask == 0 {
             return 0;
         }
@@ -229,11 +229,6 @@ impl Warp {
             self.push(split.pc + 1, over, State::Ready);
         }
     }
-}
-
-/// The numbers of the lanes in `mask`.
-fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// The lanes of `mask` whose members have all arrived. A member that has exited or never had a

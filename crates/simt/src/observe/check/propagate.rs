@@ -5,7 +5,7 @@
 //! undefined bits may have: each undefined bit of a source as 0 and as 1.
 
 use super::undefined::{From, Register, Undefined, WarpValues};
-use crate::registers::{ALL, File, LANES, Lifted, Operands, Registers, Rule, Shape};
+use crate::registers::{ALL, File, LANES, Lifted, Operands, Registers, Rule, Shape, lanes_of};
 
 /// How many registers of each file the experiments need: the destination and four sources.
 const SCRATCH: usize = 5;
@@ -47,7 +47,7 @@ pub(super) fn result(
     let others = &sources[bitwise.len()..];
     let exact = if moves { vary(f, shape, operands, bitwise, registers) } else { [0; LANES] };
     let mut out = Undefined::default();
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    for lane in lanes_of(mask) {
         let bits = |source: &Source<'_>| source.undefined.map_or(0, |of| of.bits[lane]);
         let seen = others.iter().fold(0, |seen, source| seen | bits(source));
         let undefined = match shape.rule {

@@ -1,6 +1,6 @@
 //! The warps and lanes of a block's threads.
 
-use crate::registers::LANES;
+use crate::registers::{LANES, lanes_of};
 
 /// A block has at most this many warps.
 pub(super) const WARPS: usize = 32;
@@ -14,5 +14,5 @@ pub(super) const fn lane_of(thread: u32) -> usize {
 }
 
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> + Clone {
-    (0..LANES as u32).filter(move |lane| mask >> lane & 1 == 1)
+    lanes_of(mask).map(|lane| lane as u32)
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::report::MemoryAccess;
 pub(super) use crate::exec::exchange::{Register, register};
 use crate::ir::Space;
-use crate::registers::LANES;
+use crate::registers::{LANES, lanes_of};
 
 /// At most this many origins are kept apart. Beyond, the reads of one instruction share one.
 const MAX_ORIGINS: usize = 1 << 12;
@@ -76,7 +76,7 @@ impl WarpValues {
             file.resize_with(number + 1, || None);
         }
         let old = file[number].get_or_insert_with(Box::default);
-        for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        for lane in lanes_of(mask) {
             old.mark(lane, new.bits[lane], new.from[lane], new.computed >> lane & 1 == 1);
         }
         let remains = old.lanes() != 0;

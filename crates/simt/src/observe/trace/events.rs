@@ -5,7 +5,7 @@ use crate::exec::collective;
 use crate::exec::copies::{self, End};
 use crate::exec::exchange::Exchange;
 use crate::ir::Collective;
-use crate::registers::{LANES, Registers};
+use crate::registers::{LANES, Registers, lanes_of};
 
 /// A warp-level instruction that gave lanes the values of other lanes: `shfl.sync` or `redux.sync`.
 /// Lanes that executed it together at several instructions are one exchange.
@@ -116,7 +116,7 @@ pub(super) fn exchange(exchange: &Exchange<'_>, registers: &Registers) -> Option
         }
         ExchangeKind::Reduction => members.map(|members| members & mask),
     };
-    let lanes = (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| LaneExchange {
+    let lanes = lanes_of(mask).map(|lane| LaneExchange {
         thread: warp * LANES as u32 + lane as u32,
         gave: registers.words[a as usize][lane],
         from: sources[lane],
