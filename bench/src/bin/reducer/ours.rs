@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use warpfold::{
     ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Moments, Reducer, ReproducibleSum,
     SquaredDistance, Sum, SumAbs, SumSquares, WrappingSum,
-    device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, RawSlice, Stream},
+    device::{Arg, Buffer, Device, DeviceError, Kernel, Module, RawSlice, Stream},
     reducer::{DeviceInput, Item, Operation, Pair, Single},
 };
 
@@ -139,10 +139,6 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         };
         let mut args = (self.input)(call).addresses();
         let shape = self.reducer.shape((self.input)(call));
-        let launch = LaunchShape {
-            overlap: shape.overlap,
-            ..LaunchShape::linear(shape.grid, shape.block, 0)
-        };
         args.extend([
             Arg::U64(call.n),
             Arg::U64(shape.chunk),
@@ -152,7 +148,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         ]);
         // SAFETY: the twin has the parameters of the kernel that it imitates. Inputs and output
         // belong to the case, and the stream's workspace holds the slots of this shape.
-        let _: () = unsafe { stream.launch(twin, launch, &args)? };
+        let _: () = unsafe { stream.launch(twin, shape.launch(), &args)? };
         Ok(())
     }
 

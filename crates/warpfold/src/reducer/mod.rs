@@ -68,7 +68,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Device, DeviceError, LaunchShape, Pod, Stream, View};
+use crate::device::{Arg, Device, DeviceError, Pod, Stream, View};
 
 use engine::{Cache, Engine};
 use input::{Operand, Owner, Place};
@@ -386,10 +386,6 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         ];
         let extent = Self::extent(first.address, n);
         let shape = shapes::shape(extent, O::CLASS, &self.machine);
-        let launch = LaunchShape {
-            overlap: shape.overlap,
-            ..LaunchShape::linear(shape.grid, shape.block, 0)
-        };
         let inputs = || [Some(first), second].into_iter().flatten();
         // A pack of the kernel for small inputs is one load from each input.
         let is_even =
@@ -427,7 +423,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         // vouched for it. The kernel also writes slots of the stream's workspace, which `shape`
         // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
         // uses it, lent memory included, and a graph retains the memory that it uses.
-        unsafe { stream.launch(kernel, launch, &args[..number])? };
+        unsafe { stream.launch(kernel, shape.launch(), &args[..number])? };
         #[cfg(feature = "cudarc")]
         lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())

@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "public for tests alone"))]
 
-use crate::device::{Device, DeviceClass, Overlap, WORKSPACE_BYTES};
+use crate::device::{Device, DeviceClass, LaunchShape, Overlap, WORKSPACE_BYTES};
 
 /// Bytes of a pack, which a thread loads in one instruction.
 pub(crate) const PACK_BYTES: u64 = 16;
@@ -131,6 +131,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The launch in this shape.
+    pub fn launch(&self) -> LaunchShape {
+        LaunchShape { overlap: self.overlap, ..LaunchShape::linear(self.grid, self.block, 0) }
+    }
+
     /// Whether a kernel for small inputs can reduce an input of `packs` packs in this shape: it has
     /// one block, whose threads take at most four packs of each array (`warpfold_device::single`).
     /// The kernels for pairs are compiled for 512 threads at most.
