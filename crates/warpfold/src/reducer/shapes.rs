@@ -395,7 +395,7 @@ const PLAIN: [Row; 2] = [
 /// The same where the memory is faster. Blocks of several rounds save the start and the end of the
 /// blocks that they replace.
 const PLAIN_FAST: [Row; 3] = [
-    // H200, 128 MiB f32, back to back, warm and cold: 29.3 and 33.5 (52).
+    // H200, 128 MiB f32, back to back, with warm and with cold caches: 29.3 and 33.5 (55).
     row(1 << 23, Threads::Fixed(512), 8, true),
     // H200, two rounds: f64 at 512 MiB 122.6 to 118.9, f16 at 512 MiB 121 to 118.6 (24).
     row(1 << 26, Threads::Fixed(512), 16, true),
