@@ -1,10 +1,10 @@
 //! Embeds the PTX of the production kernels, compressed, into the crate. This script writes a
 //! module with one static for each kernel, and `src/ptx.rs` includes this module.
 //!
-//! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`, and
-//! perhaps `reduce_<op>_<type>_single` for small inputs. Its static is `<op>::<type>`. Each kernel
-//! is a static of its own, because the linker then leaves out the kernels that a program never
-//! names.
+//! A file is called `<family>_<op>_<type>.<arch>.ptx`, where the family is `reduce` or `rows`, and
+//! holds the kernel `<family>_<op>_<type>`, and perhaps `<family>_<op>_<type>_single` for small
+//! inputs. Its static is `<family>::<op>::<type>`. Each kernel is a static of its own, because the
+//! linker then leaves out the kernels that a program never names.
 
 use std::{
     collections::BTreeMap,
@@ -27,47 +27,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
-    let mut operations: BTreeMap<String, BTreeMap<String, Images>> = BTreeMap::new();
+    let mut families: BTreeMap<String, BTreeMap<String, BTreeMap<String, Images>>> =
+        BTreeMap::new();
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "ptx") {
             continue;
         }
-        let (operation, element, arch) =
+        let (family, operation, element, arch) =
             parse(&path).ok_or_else(|| format!("{}: a name of no kernel", path.display()))?;
+        let operations = families.entry(family).or_default();
         operations.entry(operation).or_default().entry(element).or_default().insert(arch, path);
     }
 
     let mut source = String::new();
     let mut all = String::new();
-    for (operation, elements) in operations {
-        writeln!(source, "#[allow(non_upper_case_globals)]\npub(crate) mod {operation} {{")?;
-        for (element, images) in elements {
-            writeln!(
-                source,
-                "    pub(crate) static {element}: super::EmbeddedKernel = super::EmbeddedKernel {{"
-            )?;
-            let name = format!("reduce_{operation}_{element}");
-            writeln!(
-                source,
-                "        name: {name:?},\n        single: {:?},\n        images: &[",
-                single(&name, &images)?
-            )?;
-            for (arch, path) in images {
-                let text = fs::read(&path)?;
-                let packed = out.join(format!("{operation}_{element}.{arch}"));
-                fs::write(&packed, miniz_oxide::deflate::compress_to_vec(&text, LEVEL))?;
-                writeln!(
-                    source,
-                    "            super::Image {{ capability: ({}, {}), text_bytes: {}, packed: include_bytes!({:?}) }},",
-                    arch / 10,
-                    arch % 10,
-                    text.len(),
-                    packed.display().to_string()
-                )?;
+    for (family, operations) in families {
+        writeln!(source, "#[allow(non_upper_case_globals)]\npub(crate) mod {family} {{")?;
+        for (operation, elements) in operations {
+            writeln!(source, "    pub(crate) mod {operation} {{")?;
+            for (element, images) in elements {
+                let name = format!("{family}_{operation}_{element}");
+                write_kernel(&mut source, &out, &name, &element, images)?;
+                writeln!(all, "    &{family}::{operation}::{element},")?;
             }
-            writeln!(source, "        ],\n    }};")?;
-            writeln!(all, "    &{operation}::{element},")?;
+            writeln!(source, "    }}")?;
         }
         writeln!(source, "}}")?;
     }
@@ -76,6 +60,38 @@ fn main() -> Result<(), Box<dyn Error>> {
         "#[cfg(feature = \"testing\")]\npub(crate) static ALL: &[&EmbeddedKernel] = &[\n{all}];"
     )?;
     fs::write(out.join("embedded.rs"), source)?;
+    Ok(())
+}
+
+/// Writes the static `element` of the kernel `name` to `source`, and its packed PTX to the folder
+/// `out`.
+fn write_kernel(
+    source: &mut String,
+    out: &Path,
+    name: &str,
+    element: &str,
+    images: Images,
+) -> Result<(), Box<dyn Error>> {
+    writeln!(
+        source,
+        "        pub(crate) static {element}: crate::ptx::EmbeddedKernel = crate::ptx::EmbeddedKernel {{\n            \
+         name: {name:?},\n            single: {:?},\n            images: &[",
+        single(name, &images)?
+    )?;
+    for (arch, path) in images {
+        let text = fs::read(&path)?;
+        let packed = out.join(format!("{name}.{arch}"));
+        fs::write(&packed, miniz_oxide::deflate::compress_to_vec(&text, LEVEL))?;
+        writeln!(
+            source,
+            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {}, packed: include_bytes!({:?}) }},",
+            arch / 10,
+            arch % 10,
+            text.len(),
+            packed.display().to_string()
+        )?;
+    }
+    writeln!(source, "            ],\n        }};")?;
     Ok(())
 }
 
@@ -92,10 +108,12 @@ fn single(name: &str, images: &Images) -> Result<Option<String>, Box<dyn Error>>
     Ok(Some(single))
 }
 
-/// Takes the operation, the type of the elements and the architecture from a file name of the form
-/// `reduce_<op>_<type>.sm_<arch>.ptx`.
-fn parse(path: &Path) -> Option<(String, String, u32)> {
+/// Takes the family, the operation, the type of the elements and the architecture from a file name
+/// of the form `<family>_<op>_<type>.sm_<arch>.ptx`.
+fn parse(path: &Path) -> Option<(String, String, String, u32)> {
     let (kernel, arch) = path.file_stem()?.to_str()?.rsplit_once('.')?;
-    let (operation, element) = kernel.strip_prefix("reduce_")?.rsplit_once('_')?;
-    Some((operation.to_owned(), element.to_owned(), arch.strip_prefix("sm_")?.parse().ok()?))
+    let (family, rest) = kernel.split_once('_')?;
+    let (operation, element) = rest.rsplit_once('_')?;
+    let arch = arch.strip_prefix("sm_")?.parse().ok()?;
+    Some((family.to_owned(), operation.to_owned(), element.to_owned(), arch))
 }

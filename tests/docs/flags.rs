@@ -7,7 +7,8 @@ use pulldown_cmark::Event;
 use super::{commands::binary, pages};
 
 /// The flags that are those of other programs than `reduce`, `transpose` and `access`.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 5] = [
+    ("--axis", "warpfold"),
     ("--count", "simt run"),
     ("--cuda-std", "cargo xtask build-ptx"),
     ("--trace", "simt run"),

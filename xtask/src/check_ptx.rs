@@ -292,7 +292,7 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
             }
         }
         // Such PTX is disassembled only for sm_90, so this is the code that runs on sm_90.
-        if target == "sm_90" && kernel_name::is_production(name) {
+        if target == "sm_90" && kernel_name::has_rounds(name) {
             entry.rounds = Some(loads::rounds(code));
         }
     }

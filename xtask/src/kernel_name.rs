@@ -1,11 +1,13 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
 //! ladder, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
-//! `reduce_<op>_<type>` for the production kernels.
+//! `reduce_<op>_<type>` and `rows_<op>_<type>` for the production kernels.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
-/// The prefix of the names of production kernels.
+/// The prefix of the names of production kernels for whole arrays.
 const PRODUCTION: &str = "reduce_";
+/// The prefix of the names of production kernels for rows.
+const ROWS: &str = "rows_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -24,6 +26,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(PRODUCTION) {
         return production(name, rest);
+    }
+    if let Some(rest) = name.strip_prefix(ROWS) {
+        return rows(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -62,6 +67,12 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
+    name.starts_with(PRODUCTION) || name.starts_with(ROWS)
+}
+
+/// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
+/// kernel for whole arrays.
+pub(crate) fn has_rounds(name: &str) -> bool {
     name.starts_with(PRODUCTION)
 }
 
@@ -101,6 +112,23 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         least_arch: None,
         later_arch: Some(NvvmArch::Compute90),
         without_lines: true,
+    }
+}
+
+/// The traits of `rows_<op>_<type>`. The modules are apart from those for whole arrays, so that a
+/// program which has no rows compiles none of these kernels.
+fn rows(name: &str, rest: &str) -> KernelTraits {
+    KernelTraits {
+        // One barrier, behind the table of the dimensions.
+        barriers: Some(1),
+        // A block has 64 threads. The bound leaves a thread as many registers as if ten blocks
+        // share a multiprocessor (bench/NOTEBOOK.md, attempt 59), or eight where ptxas would spill.
+        most_threads: Some(if rest.starts_with("moments_") || rest.ends_with("128") {
+            512
+        } else {
+            640
+        }),
+        ..production(name, rest)
     }
 }
 
@@ -229,6 +257,9 @@ mod tests {
         assert_eq!((traits.element.as_deref(), traits.most_threads), (Some("bf16"), Some(1024)));
         assert_eq!((traits.least_arch, traits.later_arch), (None, Some(NvvmArch::Compute90)));
         assert_eq!(super::traits("reduce_moments_f32").element, None);
+        let traits = super::traits("rows_sum_bf16");
+        assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
+        assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::CudaBuilderError;
 use crate::lint::{Expectation, Expectations, Finding, lint};
 use crate::manifest::{Kernel, Param, ToolchainVersions};
 use crate::toolchain::Toolchain;
-use crate::{ir, line_info, ptx};
+use crate::{ir, line_info, narrow, ptx};
 
 /// The facts that a kernel's name tells about the kernel, and the module that the kernel belongs
 /// to.
@@ -457,6 +457,7 @@ impl CudaBuilder {
             Some(table) => table.print(&printed)?,
             None => without_comments(&printed),
         };
+        let ptx = narrow::narrow(&read_ptx(name, &ptx)?);
         let llvm_ir = self.emit_llvm_ir.then_some(llvm_ir);
         Ok(CompiledModule { name: name.to_owned(), arch, ptx, llvm_ir })
     }
@@ -490,15 +491,19 @@ fn without_comments(ptx: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
+/// Reads a module's PTX. Only the parser reads it, because the validator refuses some faults for
+/// which the lint has a better message.
+fn read_ptx(name: &str, ptx: &str) -> Result<simt::ptx::ast::Module, CudaBuilderError> {
+    simt::ptx::parser::parse(name, ptx)
+        .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))
+}
+
 /// Reads a module's PTX again and applies the lint to it.
 fn lint_module(
     module: &CompiledModule,
     kernels: &[(String, KernelTraits)],
 ) -> Result<Vec<Finding>, CudaBuilderError> {
-    // Only the parser reads it, because the validator refuses some faults for which the lint has a
-    // better message.
-    let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
-        .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
+    let ast = read_ptx(&module.name, &module.ptx)?;
     let expectation = |traits: &KernelTraits| Expectation {
         element: traits.element.clone(),
         barriers: traits.barriers,

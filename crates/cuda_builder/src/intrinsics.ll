@@ -196,6 +196,89 @@ define internal void @__cuda_std_bulk_copy_to_shared(ptr %target, ptr %source, i
   ret void
 }
 
+; Keeps the loop around it as it is. The directive tells ptxas, and LLVM does not copy a call that
+; must not be duplicated.
+
+define internal void @__cuda_std_keep_rolled() alwaysinline nounwind {
+  call void asm sideeffect ".pragma \22nounroll\22;", ""() noduplicate
+  ret void
+}
+
+; Copies of a word, or of four, from global to shared memory that the thread does not wait for: PTX
+; ISA, "cp.async". Below sm_80 the thread loads and stores the words itself, and there is nothing to
+; wait for.
+
+define internal void @__cuda_std_copy_word_if(ptr %target, ptr %source, i1 %valid) alwaysinline nounwind {
+  %shared = addrspacecast ptr %target to ptr addrspace(3)
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %plain
+asynchronous:
+  call void asm sideeffect "@$2 cp.async.ca.shared.global [$0], [$1], 4;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+plain:
+  call void asm sideeffect "{\0A\09.reg .b32 word;\0A\09@$2 ld.global.b32 word, [$1];\0A\09@$2 st.shared.b32 [$0], word;\0A\09}", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  ret void
+}
+
+define internal void @__cuda_std_copy_pack_if(ptr %target, ptr %source, i1 %valid) alwaysinline nounwind {
+  %shared = addrspacecast ptr %target to ptr addrspace(3)
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %plain
+asynchronous:
+  call void asm sideeffect "@$2 cp.async.cg.shared.global [$0], [$1], 16;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+plain:
+  call void asm sideeffect "{\0A\09.reg .b32 word<4>;\0A\09@$2 ld.global.v4.b32 {word0, word1, word2, word3}, [$1];\0A\09@$2 st.shared.v4.b32 [$0], {word0, word1, word2, word3};\0A\09}", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  ret void
+}
+
+define internal void @__cuda_std_load_shared_pack(ptr %out, ptr %source) alwaysinline nounwind {
+  %shared = addrspacecast ptr %source to ptr addrspace(3)
+  %pack = call { i32, i32, i32, i32 } asm sideeffect "ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,~{memory}"(ptr addrspace(3) %shared)
+  %word0 = extractvalue { i32, i32, i32, i32 } %pack, 0
+  %word1 = extractvalue { i32, i32, i32, i32 } %pack, 1
+  %word2 = extractvalue { i32, i32, i32, i32 } %pack, 2
+  %word3 = extractvalue { i32, i32, i32, i32 } %pack, 3
+  store i32 %word0, ptr %out
+  %out1 = getelementptr i32, ptr %out, i64 1
+  store i32 %word1, ptr %out1
+  %out2 = getelementptr i32, ptr %out, i64 2
+  store i32 %word2, ptr %out2
+  %out3 = getelementptr i32, ptr %out, i64 3
+  store i32 %word3, ptr %out3
+  ret void
+}
+
+define internal void @__cuda_std_copy_commit() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %end
+asynchronous:
+  call void asm sideeffect "cp.async.commit_group;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}
+
+define internal void @__cuda_std_copy_wait_but_one() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %end
+asynchronous:
+  call void asm sideeffect "cp.async.wait_group 1;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}
+
 ; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the
 ; call by the number, and a branch on the number by the arm that is taken.
 

@@ -10,7 +10,7 @@
 //!    address space, and the intrinsics that Rust cannot express are defined;
 //! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc`
 //!    prints PTX, in which [`generate_line_info`](CudaBuilder::generate_line_info) puts the
-//!    sources' lines;
+//!    sources' lines, and in which stores that ptxas would get wrong are rewritten;
 //! 5. [`lint`] reads the PTX again, and a finding fails the build;
 //! 6. the facts that the host must know about each kernel are read back into the types of
 //!    [`manifest`].
@@ -44,6 +44,8 @@ mod line_info;
 #[cfg(feature = "build")]
 pub mod lint;
 pub mod manifest;
+#[cfg(feature = "build")]
+mod narrow;
 #[cfg(feature = "build")]
 pub mod ptx;
 #[cfg(feature = "build")]

@@ -1,13 +1,16 @@
 //! Rules for finished kernels.
 //!
 //! The compiler may emit calls, spills and generic accesses. The kernel's results stay right, but
-//! it becomes slow, or no longer shows the effect that it was written to show. So the PTX is read
-//! again after each build, and a finding fails the build.
+//! it becomes slow, or no longer shows the effect that it was written to show. It may also emit
+//! stores that ptxas gets wrong. So the PTX is read again after each build, and a finding fails the
+//! build.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use simt::ptx::ast::{BarrierOp, Function, Module, Op, Space, Span, Type};
+
+use crate::narrow;
 
 /// The facts that the caller knows about each kernel, by name. Kernels that are not listed are
 /// checked only by the rules that need no such facts.
@@ -42,6 +45,8 @@ pub enum Rule {
     DoublePrecision,
     /// More barriers than the source has.
     ExtraBarrier,
+    /// A store from a wider register that holds a float.
+    NarrowStore,
 }
 
 impl Rule {
@@ -65,6 +70,9 @@ impl Rule {
             }
             Self::ExtraBarrier => {
                 "the source has fewer barriers: one was duplicated, perhaps into a divergent branch"
+            }
+            Self::NarrowStore => {
+                "ptxas before CUDA 13.1 stores the wider float converted to an integer, not its low bits"
             }
         }
     }
@@ -134,7 +142,7 @@ fn lint_kernel(module: &Module, kernel: &Function, expected: &Expectation) -> Ve
         find(Rule::LocalMemory, variable.span);
     }
     let mut barriers = 0;
-    for instruction in &kernel.body {
+    for (at, instruction) in kernel.body.iter().enumerate() {
         match &instruction.op {
             Op::Call { callee, .. } if module.functions[callee.index()].defined => {
                 find(Rule::CallNotInlined, instruction.span);
@@ -154,6 +162,9 @@ fn lint_kernel(module: &Module, kernel: &Function, expected: &Expectation) -> Ve
         }
         if forbids_f64 && uses_f64(kernel, &instruction.op) {
             find(Rule::DoublePrecision, instruction.span);
+        }
+        if narrow::is_miscompiled(kernel, at) {
+            find(Rule::NarrowStore, instruction.span);
         }
     }
     findings.sort_by_key(|finding| finding.line);
@@ -295,6 +306,19 @@ cvt.rn.f32.f64 %f1, %d1;\nsetp.lt.f64 %p1, %d1, %d2;\nst.global.f64 [%rd1], %d1;
         let found = findings(lines, expected(Some(1)));
         let places: Vec<_> = found.iter().map(|(rule, line, _)| (*rule, *line)).collect();
         assert_eq!(places, [(Rule::ExtraBarrier, 12), (Rule::ExtraBarrier, 13)]);
+    }
+
+    #[test]
+    fn stores_narrower_than_a_float() {
+        // The registers of the last two lines hold no float any more.
+        let lines = "add.f64 %rd2, %rd1, %rd1;\nst.shared.b32 [tile], %rd2;
+@%p1 st.shared.b8 [tile+4], %rd2;\nst.shared.b64 [tile+8], %rd2;
+cvt.u32.u64 %r1, %rd2;\nst.shared.b32 [tile], %r1;\nmov.b64 %rd2, %rd1;\nst.shared.b32 [tile], %rd2;";
+        let places: Vec<_> = findings(lines, Expectation::default())
+            .iter()
+            .map(|(rule, line, _)| (*rule, *line))
+            .collect();
+        assert_eq!(places, [12, 13].map(|line| (Rule::NarrowStore, line)));
     }
 
     #[test]

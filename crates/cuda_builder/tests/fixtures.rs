@@ -73,10 +73,23 @@ fn kernels_become_entries_with_true_shared_memory() {
         described,
         [
             ("dynamic_shared", "data: *mut i32".to_owned(), SharedKind::Dynamic, 0),
+            ("low_half_f64", "data: *mut f64, out: *mut u32".to_owned(), SharedKind::None, 0),
             ("shuffle", "data: *mut f32, scale: f32".to_owned(), SharedKind::None, 0),
             ("static_shared", "data: *mut i32".to_owned(), SharedKind::Static, 256),
         ]
     );
+}
+
+/// LLVM would store the low half from the register of the sum, and ptxas before CUDA 13.1 would
+/// then store the sum as an integer.
+#[test]
+fn the_low_half_of_a_double_is_stored_from_an_integer_register() {
+    let Some((_lock, builder)) = builder("") else { return };
+    let output = builder.compile().unwrap();
+    let body = entry(&output.modules[0].ptx, "low_half_f64");
+    let store = body.lines().find(|line| line.contains("st.global.b32")).unwrap();
+    assert!(store.contains("{ .reg .b32 %narrow<1>; cvt.u32.u64 %narrow0, %rd"), "{body}");
+    assert!(store.ends_with("], %narrow0; }"), "{body}");
 }
 
 #[test]

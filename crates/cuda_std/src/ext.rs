@@ -8,6 +8,7 @@ pub mod atomic;
 pub mod bulk;
 pub mod cluster;
 pub mod control;
+pub mod copy;
 pub mod grid;
 pub mod math;
 pub mod mbarrier;

@@ -62,10 +62,11 @@ pub use device::{
     Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
 };
 pub use reducer::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
     CompensatedSum, CountNonzero, Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum,
     Min, MinMax, Minimum, Moments, Norm2, Operation, Product, Reducer, ReproducibleSum,
-    SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    RowOperation, RowReducer, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum,
+    WrappingSum,
 };
 
 /// Makes the example in the README a test.

@@ -1,8 +1,9 @@
 //! The production kernels, which the build script has embedded as compressed PTX. Each kernel is a
 //! static of its own, because the linker then leaves out the kernels that a program never names.
 //!
-//! A kernel is `ptx::<operation>::<type>`, for example `ptx::sum::f32`, and its name in the PTX is
-//! `reduce_<operation>_<type>`.
+//! A kernel is `ptx::<family>::<operation>::<type>`, for example `ptx::reduce::sum::f32`, and its
+//! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
+//! and `rows`.
 
 #[cfg(feature = "testing")]
 mod replaced;
@@ -93,9 +94,9 @@ pub fn kernels() -> impl Iterator<Item = &'static EmbeddedKernel> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EmbeddedKernel, sum};
+    use super::{EmbeddedKernel, reduce};
 
-    const KERNEL: &EmbeddedKernel = &sum::f32;
+    const KERNEL: &EmbeddedKernel = &reduce::sum::f32;
 
     #[test]
     fn a_kernel_is_what_the_folder_holds() {

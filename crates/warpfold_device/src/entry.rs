@@ -133,6 +133,90 @@ macro_rules! pairs {
     )*};
 }
 
+/// Stamps out kernels that reduce the rows of an array ([`rows`](mod@crate::rows)): one result for
+/// each row.
+///
+/// Each line is `name: element = reduction => raw result;`.
+///
+/// ```
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::rows! {
+///     sums_f32: f32 = Sum<f32> => f32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! rows {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of each row.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::rows#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            output: *mut $raw,
+            slots: *mut u64,
+            first: u64,
+            rows: u64,
+            length: u64,
+            tile_rows: u32,
+            tile_steps: u32,
+            row_step: u32,
+            step: u32,
+            tiles: u32,
+            task: u32,
+            tasks: u32,
+            groups: u32,
+            lanes: u32,
+            staging: u32,
+            unit: u32,
+            fast: u32,
+            kept: u32,
+            reduced: u32,
+            size0: u64, stride0: i64,
+            size1: u64, stride1: i64,
+            size2: u64, stride2: i64,
+            size3: u64, stride3: i64,
+            size4: u64, stride4: i64,
+            size5: u64, stride5: i64,
+            size6: u64, stride6: i64,
+            size7: u64, stride7: i64,
+            size8: u64, stride8: i64,
+        ) {
+            use ::core::mem::{MaybeUninit, size_of};
+            use $crate::rows::{Dim, LEVELS, Plan, THREADS};
+
+            const COUNT: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
+            // The host counts so many words for a slot, because it knows the raw result alone.
+            const { assert!(COUNT <= 2 || COUNT * 4 <= size_of::<$raw>()) };
+            const WORDS: usize = COUNT * (LEVELS * THREADS) as usize;
+            #[$crate::cuda_std::address_space(shared)]
+            static mut STACK: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
+
+            let plan = Plan {
+                first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
+                groups, lanes, staging, unit, fast, kept, reduced,
+            };
+            let dims = [
+                Dim { size: size0, stride: stride0 },
+                Dim { size: size1, stride: stride1 },
+                Dim { size: size2, stride: stride2 },
+                Dim { size: size3, stride: stride3 },
+                Dim { size: size4, stride: stride4 },
+                Dim { size: size5, stride: stride5 },
+                Dim { size: size6, stride: stride6 },
+                Dim { size: size7, stride: stride7 },
+                Dim { size: size8, stride: stride8 },
+            ];
+            let stack = (&raw mut STACK).cast::<u32>();
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::rows::rows::<$t, $op>(input, output, slots, stack, plan, dims) }
+        }
+    )*};
+}
+
 /// Stamps out kernels that sum exactly ([`exact`](mod@crate::exact)).
 ///
 /// Each line is `name: element => Raw<type of the rounded sum, limbs>, loads in flight;`.

@@ -66,6 +66,7 @@
 //! | [`grid_reduction`] | combining the accumulators of a grid |
 //! | [`cut`] | how an input is divided into packs and what is outside of them |
 //! | [`grid`], [`single`] | the skeletons: which elements a thread reads, and when |
+//! | [`mod@rows`] | the skeleton that makes one result for each row of an array |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
@@ -132,6 +133,7 @@ pub mod item;
 pub mod key;
 pub mod op;
 mod reduction;
+pub mod rows;
 pub mod single;
 pub mod source;
 pub mod unroll;

@@ -1,4 +1,5 @@
-//! The production kernels, named `reduce_<op>_<type>`. Each is a PTX module of its own.
+//! The production kernels, named `reduce_<op>_<type>` for whole arrays and `rows_<op>_<type>` for
+//! rows. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -52,6 +53,18 @@ type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
 
+/// Stamps out the kernels of an operation over one array: for the whole array, and for its rows.
+macro_rules! single {
+    ($($name:ident, $type:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
+        pastey::paste! {
+            warpfold_device::unary! {
+                [<reduce_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)? $(, $way)?;
+            }
+            warpfold_device::rows! { [<rows_ $name _ $type:lower>]: $t = $op => $raw; }
+        }
+    )*};
+}
+
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
 /// element.
@@ -65,19 +78,23 @@ macro_rules! kernels {
     (@types $arrays:ident $op:ident [$($t:ident)*] $raw:tt $loads:tt) => {$(
         kernels!(@kernel $arrays $op $t $raw $loads);
     )*};
-    (@kernel $arrays:ident $op:ident $t:ident (T) ($($loads:tt)*)) => {
+    (@kernel $arrays:ident $op:ident $t:ident (T) $loads:tt) => {
+        kernels!(@stamp $arrays $op $t ($t) $loads);
+    };
+    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident) $loads:tt) => {
+        kernels!(@stamp $arrays $op $t ($raw) $loads);
+    };
+    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident T) $loads:tt) => {
+        kernels!(@stamp $arrays $op $t ($raw<$t>) $loads);
+    };
+    (@stamp unary $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
-            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $t, $($loads)*; }
+            single! { $op, $t: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
         }
     };
-    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident) ($($loads:tt)*)) => {
+    (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
-            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
-        }
-    };
-    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident T) ($($loads:tt)*)) => {
-        pastey::paste! {
-            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw<$t>, $($loads)*; }
+            warpfold_device::pairs! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
         }
     };
 }
@@ -100,14 +117,14 @@ kernels! {
     unary: [checked] x [u64] => u128, 4;
 }
 
-warpfold_device::unary! {
-    reduce_compensated_f16: F16 = Compensated<F16> => SumAndError<f32>, 4;
-    reduce_compensated_bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 4;
-    reduce_compensated_f32: f32 = Compensated<f32> => SumAndError<f32>, 8;
-    reduce_compensated_f64: f64 = Compensated<f64> => SumAndError<f64>, 8;
-    reduce_checked_i128: i128 = Checked<i128> => [u64; 3], 4;
-    reduce_checked_u128: u128 = Checked<u128> => [u64; 3], 4;
-    reduce_wrapping_u32: u32 = Wrapping => u32, 8, Ticket;
+single! {
+    compensated, F16: F16 = Compensated<F16> => SumAndError<f32>, 4;
+    compensated, Bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 4;
+    compensated, f32: f32 = Compensated<f32> => SumAndError<f32>, 8;
+    compensated, f64: f64 = Compensated<f64> => SumAndError<f64>, 8;
+    checked, i128: i128 = Checked<i128> => [u64; 3], 4;
+    checked, u128: u128 = Checked<u128> => [u64; 3], 4;
+    wrapping, u32: u32 = Wrapping => u32, 8, Ticket;
 }
 
 warpfold_device::exact! {

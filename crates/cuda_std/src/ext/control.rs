@@ -18,6 +18,25 @@ pub fn no_unroll() {
     unsafe { core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) };
 }
 
+/// Keeps the loop around it from being unrolled, by ptxas as [`no_unroll`] does, and by LLVM too.
+/// So the loop has one copy of its body in the machine code.
+///
+/// Call it once in the loop's body, at a place that every iteration passes.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "Pragma Strings: nounroll"; LLVM Language Reference, `noduplicate`.
+#[gpu_only]
+#[inline(always)]
+pub fn keep_rolled() {
+    unsafe extern "C" {
+        fn __cuda_std_keep_rolled();
+    }
+    // SAFETY: it is a directive to the compilers and no instruction.
+    unsafe { __cuda_std_keep_rolled() }
+}
+
 /// Returns the value unchanged, but hides from the compiler that it is the same value. A loop with
 /// such a bound stays a loop, because the compiler does not know how often it runs.
 ///

@@ -285,7 +285,7 @@ impl Stream {
 
     /// Adds a launch to the stream, as [`Device::launch`](super::Device::launch) adds one to the
     /// device's own stream. The host does not wait, and it allocates nothing for a kernel of up to
-    /// 16 parameters.
+    /// 64 parameters.
     ///
     /// # Safety
     ///

@@ -39,6 +39,67 @@ pub enum Error {
         /// The number of values that the output holds.
         len: u64,
     },
+    /// The shape of an [`Array`](super::Array) does not have as many elements as its input.
+    #[error("an array of shape {shape:?} does not have the {len} elements of its input")]
+    Shape {
+        /// The shape.
+        shape: Vec<u64>,
+        /// The number of elements of the input.
+        len: u64,
+    },
+    /// The strides of an [`Array`](super::Array) are not as many as its sizes, or lead out of its
+    /// input.
+    #[error(
+        "an array of shape {shape:?} with the strides {strides:?} does not lie within {len} elements"
+    )]
+    Strides {
+        /// The shape.
+        shape: Vec<u64>,
+        /// The strides, in elements.
+        strides: Vec<i64>,
+        /// The number of elements of the input.
+        len: u64,
+    },
+    /// An axis is none of the array's.
+    #[error("axis {axis} is none of an array of {rank} dimensions")]
+    Axis {
+        /// The axis, counted from the end if it is negative.
+        axis: isize,
+        /// The number of dimensions of the array.
+        rank: usize,
+    },
+    /// An axis is named twice.
+    #[error("axis {axis} is named twice")]
+    AxisTwice {
+        /// The axis, as it is named the second time.
+        axis: isize,
+    },
+    /// The array is no matrix, so it has no rows.
+    #[error("rows are those of an array of 2 dimensions, not of {rank}")]
+    NotRows {
+        /// The number of dimensions of the array.
+        rank: usize,
+    },
+    /// The array has too many dimensions that no other index can stand for.
+    #[error("the array has {rank} dimensions that cannot be merged, and at most 8 are possible")]
+    Rank {
+        /// The number of dimensions that are left.
+        rank: usize,
+    },
+    /// The results are more than the host can count.
+    #[error("{rows} results are more than this host can hold")]
+    Rows {
+        /// The number of results.
+        rows: u64,
+    },
+    /// The output does not have one place for each result.
+    #[error("there are {results} results, and the output has room for {len}")]
+    Outputs {
+        /// The number of results.
+        results: u64,
+        /// The number of values that the output holds.
+        len: u64,
+    },
     /// The input has more elements than [`Operation::MOST`](super::Operation::MOST), the number up
     /// to which the operation's kernel is exact.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::device::{Buffer, PinnedBuffer, RawSlice, View};
+use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, RawSlice, Stream, View};
 
-use super::Item;
+use super::{Error, Item};
 
 /// One input or two.
 pub trait Arity: private::Sealed {}
@@ -119,6 +119,33 @@ impl<T> Clone for Owner<'_, T> {
 impl<T> Copy for Owner<'_, T> {}
 
 impl<T: Item> Place<'_, T> {
+    /// Refuses memory of another device. If `stream` records a graph, this lets the graph keep the
+    /// memory alive.
+    pub(super) fn admit(&self, device: &Device, stream: &Stream) -> Result<(), Error> {
+        match self.owner {
+            Owner::Ours(view) => {
+                if !device.owns(view) {
+                    return Err(DeviceError::OtherDevice("buffer").into());
+                }
+                stream.retain(view);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Owner::Cust => {
+                stream.refuse_in_capture("reduce memory of another library")?;
+                Ok(device.check_address(self.address)?)
+            }
+            // The call that borrows the memory checks its device.
+            #[cfg(feature = "cudarc")]
+            Owner::Cudarc(_) => Ok(()),
+            #[cfg(feature = "cudarc")]
+            Owner::Captured => {
+                Err(DeviceError::Capturing { action: "reduce memory of cudarc" }.into())
+            }
+            Owner::Vouched => Ok(()),
+        }
+    }
+
     /// The `len` elements from the element `start` on.
     pub(super) fn part(self, start: u64, len: u64) -> Self {
         Self { address: self.address + start * size_of::<T>() as u64, len, owner: self.owner }

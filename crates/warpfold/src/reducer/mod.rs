@@ -26,6 +26,9 @@
 //! For an input on the host that is reduced in chunks, the order also depends on the size of the
 //! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
 //!
+//! The results of rows and axes ([`RowReducer`]) depend on less: the elements of the row and their
+//! number alone.
+//!
 //! The order does not change a result that is an integer, an extreme or an index, nor a
 //! [`ReproducibleSum`]. It may change the last bits of all other results, including the [`Moments`]
 //! of integers, because these are computed in `f64`.
@@ -61,6 +64,7 @@ mod order;
 mod output;
 mod pending;
 mod raw;
+mod rows;
 pub(crate) mod shapes;
 mod staging;
 
@@ -68,11 +72,10 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Device, DeviceError, Pod, Stream, View};
+use crate::device::{Arg, Device, Stream};
 
 use engine::{Cache, Engine};
-use input::{Operand, Owner, Place};
-use output::TargetPlace;
+use input::{Operand, Place};
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
 pub use error::Error;
@@ -85,10 +88,11 @@ pub use op::{
     CompensatedSum, CountNonzero, Dot, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2,
     Product, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
-pub use operation::Operation;
+pub use operation::{Operation, RowOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use raw::{Compensated, Extremes, Indexed};
+pub use rows::{Array, RowReducer};
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the
 /// output for a result is allocated. [`Device::reducer`] makes one. A reducer is `Send` and `Sync`,
@@ -261,22 +265,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         if target.len != 1 {
             return Err(Error::Output { len: target.len });
         }
-        match target.place {
-            TargetPlace::Ours(view) => {
-                self.check_view(view)?;
-                stream.retain(view);
-                self.launch(first, second, view.address(), stream)?;
-            }
-            TargetPlace::Vouched(address) => self.launch(first, second, address, stream)?,
-            #[cfg(feature = "cudarc")]
-            TargetPlace::Cudarc(memory, theirs) => {
-                const ACTION: &str = "reduce into memory of cudarc";
-                let (address, lent) = stream
-                    .borrow_cudarc(&theirs, ACTION, move |theirs| memory.device_ptr_mut(theirs))?;
-                self.launch(first, second, address, stream)?;
-                lent.give_back()?;
-            }
-        }
+        target.with_address(&self.device, stream, |address| {
+            self.launch(first, second, address, stream)
+        })?;
         Ok(Pending::new(n))
     }
 
@@ -377,7 +368,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ) -> Result<(), Error> {
         let n = first.len;
         for place in [Some(first), second].into_iter().flatten() {
-            self.check_own(&place, stream)?;
+            place.admit(&self.device, stream)?;
         }
         #[cfg(feature = "cudarc")]
         let lent = [
@@ -427,35 +418,6 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         #[cfg(feature = "cudarc")]
         lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())
-    }
-
-    /// Refuses memory of another device. If `stream` records a graph, this lets the graph keep the
-    /// memory alive.
-    fn check_own(&self, place: &Place<'_, T>, stream: &Stream) -> Result<(), Error> {
-        match place.owner {
-            Owner::Ours(view) => {
-                self.check_view(view)?;
-                stream.retain(view);
-                Ok(())
-            }
-            #[cfg(feature = "cuda")]
-            Owner::Cust => {
-                stream.refuse_in_capture("reduce memory of another library")?;
-                Ok(self.device.check_address(place.address)?)
-            }
-            // The call that borrows the memory checks its device.
-            #[cfg(feature = "cudarc")]
-            Owner::Cudarc(_) => Ok(()),
-            #[cfg(feature = "cudarc")]
-            Owner::Captured => {
-                Err(DeviceError::Capturing { action: "reduce memory of cudarc" }.into())
-            }
-            Owner::Vouched => Ok(()),
-        }
-    }
-
-    fn check_view<P: Pod>(&self, view: View<'_, P>) -> Result<(), Error> {
-        if self.device.owns(view) { Ok(()) } else { Err(DeviceError::OtherDevice("buffer").into()) }
     }
 }
 

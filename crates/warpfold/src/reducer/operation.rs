@@ -2,7 +2,11 @@
 
 use bytemuck::Pod;
 
-use super::{Error, Item, input::Arity, shapes::KernelClass};
+use super::{
+    Error, Item,
+    input::{Arity, Single},
+    shapes::KernelClass,
+};
 
 /// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
 ///
@@ -60,19 +64,43 @@ pub(super) mod private {
     pub trait Kernel<T> {
         const KERNEL: &'static EmbeddedKernel;
     }
+
+    /// The kernel of the same operation for rows.
+    pub trait RowKernel<T> {
+        const ROWS: &'static EmbeddedKernel;
+    }
 }
 
-/// Names the kernel `reduce_<name>_<type>` of an operation for each type of elements. `i64 as u64`
-/// means that `i64` uses the kernel of `u64`, because both kernels would give the same bits.
+/// An [`Operation`] over one input that can reduce the rows and axes of arrays
+/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input except
+/// [`ReproducibleSum`](super::ReproducibleSum). The trait cannot be implemented outside this crate.
+pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {}
+
+impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {}
+
+/// Names the kernels `reduce_<name>_<type>` and `rows_<name>_<type>` of an operation for each type
+/// of elements, or only the first after `whole`. `i64 as u64` means that `i64` uses the kernel of
+/// `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
-    ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+    (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
             const KERNEL: &'static $crate::ptx::EmbeddedKernel =
-                $crate::reducer::operation::kernels!(@ $name $type $($same)?);
+                $crate::reducer::operation::kernels!(@ reduce $name $type $($same)?);
         }
     )*};
-    (@ $name:ident $type:ident) => { &$crate::ptx::$name::$type };
-    (@ $name:ident $type:ident $same:ident) => { &$crate::ptx::$name::$same };
+    ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
+        $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
+        $(
+            impl $crate::reducer::operation::private::RowKernel<$type> for $op {
+                const ROWS: &'static $crate::ptx::EmbeddedKernel =
+                    $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+            }
+        )*
+    };
+    (@ $family:ident $name:ident $type:ident) => { &$crate::ptx::$family::$name::$type };
+    (@ $family:ident $name:ident $type:ident $same:ident) => {
+        &$crate::ptx::$family::$name::$same
+    };
 }
 pub(super) use kernels;
 

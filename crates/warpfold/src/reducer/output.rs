@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::device::{Buffer, RawSliceMut, View, ViewMut};
+use crate::device::{Buffer, Device, DeviceError, RawSliceMut, Stream, View, ViewMut};
+
+use super::Error;
 
 /// Memory of the device that takes raw results of type `R`.
 ///
@@ -52,6 +54,36 @@ pub(super) enum TargetPlace<'a, R> {
 impl<R> fmt::Debug for Target<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<R: Pod> Target<'_, R> {
+    /// Calls `launch` with the address of the memory, for work on `stream`. Refuses memory of
+    /// another device, and lets a graph that `stream` records keep the memory alive.
+    pub(super) fn with_address(
+        self,
+        device: &Device,
+        stream: &Stream,
+        launch: impl FnOnce(u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self.place {
+            TargetPlace::Ours(view) => {
+                if !device.owns(view) {
+                    return Err(DeviceError::OtherDevice("buffer").into());
+                }
+                stream.retain(view);
+                launch(view.address())
+            }
+            TargetPlace::Vouched(address) => launch(address),
+            #[cfg(feature = "cudarc")]
+            TargetPlace::Cudarc(memory, theirs) => {
+                const ACTION: &str = "reduce into memory of cudarc";
+                let (address, lent) = stream
+                    .borrow_cudarc(&theirs, ACTION, move |theirs| memory.device_ptr_mut(theirs))?;
+                launch(address)?;
+                Ok(lent.give_back()?)
+            }
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use super::{
 };
 
 /// The greatest number of arguments with which a launch allocates nothing on the host.
-const INLINE_ARGS: usize = 16;
+const INLINE_ARGS: usize = 64;
 
 /// The legacy default stream, on which the plain copies run. It waits for every stream that was not
 /// made with `CU_STREAM_NON_BLOCKING`, and those streams wait for it.

@@ -1,0 +1,120 @@
+//! The dimensions of an array, sorted into those of its results and those of a row.
+
+use smallvec::SmallVec;
+
+use super::{super::Error, plan::Dim};
+
+/// The most dimensions that an array may have after neighbours are merged.
+const MOST_DIMS: usize = 8;
+
+/// A list of dimensions. Few arrays have more than four.
+pub(super) type Dims = SmallVec<[Dim; 4]>;
+
+/// An array as the rows kernel sees it. In both lists the first dimension changes fastest, and
+/// strides are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// The dimensions whose indices tell the results apart. There is at least one.
+    pub(super) kept: Dims,
+    /// The dimensions whose indices tell the elements of a row apart. There is at least one.
+    pub(super) reduced: Dims,
+}
+
+impl Layout {
+    /// The layout of an array of this shape, with strides in elements of `bytes` bytes, that is
+    /// reduced along the axes for which `is_reduced` is true.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] if too many dimensions are left.
+    pub(super) fn new(
+        shape: &[u64],
+        strides: &[i64],
+        is_reduced: impl Fn(usize) -> bool,
+        bytes: u64,
+    ) -> Result<Self, Error> {
+        let list = |reduced: bool| {
+            let axes = (0..shape.len()).rev().filter(|&axis| is_reduced(axis) == reduced);
+            let dims =
+                axes.map(|axis| Dim { size: shape[axis], stride: strides[axis] * bytes as i64 });
+            merged(dims)
+        };
+        let layout = Self { kept: list(false), reduced: list(true) };
+        let rank = layout.kept.len() + layout.reduced.len();
+        if rank > MOST_DIMS {
+            return Err(Error::Rank { rank });
+        }
+        Ok(layout)
+    }
+
+    /// The number of results.
+    pub(super) fn rows(&self) -> u64 {
+        product(&self.kept)
+    }
+
+    /// The number of elements of each result.
+    pub(super) fn length(&self) -> u64 {
+        product(&self.reduced)
+    }
+}
+
+fn product(dims: &[Dim]) -> u64 {
+    dims.iter().map(|dim| dim.size).product()
+}
+
+/// Merges dimensions, of which the first changes fastest, if one index can stand for both.
+fn merged(dims: impl Iterator<Item = Dim>) -> Dims {
+    let mut merged = Dims::new();
+    for dim in dims.filter(|dim| dim.size != 1) {
+        match merged.last_mut() {
+            Some(last) if last.stride.checked_mul(last.size as i64) == Some(dim.stride) => {
+                last.size *= dim.size;
+            }
+            _ => merged.push(dim),
+        }
+    }
+    if merged.is_empty() {
+        merged.push(Dim { size: 1, stride: 0 });
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims(dims: &[(u64, i64)]) -> Dims {
+        dims.iter().map(|&(size, stride)| Dim { size, stride }).collect()
+    }
+
+    fn layout(shape: &[u64], strides: &[i64], axes: &[usize]) -> Layout {
+        Layout::new(shape, strides, |axis| axes.contains(&axis), 4).unwrap()
+    }
+
+    #[test]
+    fn neighbours_that_one_index_can_stand_for_are_merged() {
+        let (shape, strides) = ([2, 3, 5, 7], [105, 35, 7, 1]);
+        let of = |axes: &[usize]| layout(&shape, &strides, axes);
+        assert_eq!(of(&[3]), Layout { kept: dims(&[(30, 28)]), reduced: dims(&[(7, 4)]) });
+        assert_eq!(of(&[0, 1]), Layout { kept: dims(&[(35, 4)]), reduced: dims(&[(6, 140)]) });
+        assert_eq!(
+            of(&[0, 2]),
+            Layout { kept: dims(&[(7, 4), (3, 140)]), reduced: dims(&[(5, 28), (2, 420)]) }
+        );
+        assert_eq!(of(&[0, 1, 2, 3]), Layout { kept: dims(&[(1, 0)]), reduced: dims(&[(210, 4)]) });
+    }
+
+    #[test]
+    fn dimensions_of_one_index_vanish_and_repeated_ones_merge() {
+        let of = layout(&[4, 1, 6, 3], &[0, 9, 0, 1], &[0, 2]);
+        assert_eq!(of, Layout { kept: dims(&[(3, 4)]), reduced: dims(&[(24, 0)]) });
+    }
+
+    #[test]
+    fn nine_dimensions_that_do_not_merge_are_too_many() {
+        let shape = [2; 9];
+        let strides: Vec<i64> = (0..9).map(|axis| 3i64.pow(axis)).collect();
+        let result = Layout::new(&shape, &strides, |axis| axis < 4, 4);
+        assert!(matches!(result, Err(Error::Rank { rank: 9 })), "{result:?}");
+    }
+}

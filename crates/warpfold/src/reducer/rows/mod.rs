@@ -1,0 +1,433 @@
+//! Reductions of the rows of a matrix, and of an array along any of its axes: many results in one
+//! launch.
+
+mod array;
+mod layout;
+mod plan;
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+#[cfg(feature = "cudarc")]
+use crate::device::Borrowed;
+use crate::device::{Arg, Device, LaunchShape, Overlap, Stream};
+
+use super::{
+    Error, Input, Item, Operation, Pending, RowOperation, Single,
+    engine::{Cache, Engine},
+    input::{DeviceInput, Operand, Place},
+    output::{DeviceOutput, Target},
+};
+use layout::Layout;
+
+pub use array::Array;
+
+/// An operation over the rows of arrays of one type, ready to run on a device: its kernel is
+/// loaded. [`Device::row_reducer`] makes one. It is `Send` and `Sync`, and cheap to clone.
+///
+/// # Order and bits
+///
+/// The bits of a result depend on the elements of its row, in their order, and on their number
+/// alone. They are the same on every device, for every shape and stride of the array, and for every
+/// other row beside it. The elements of a row are counted in C order of the axes that are reduced:
+/// the last one changes fastest.
+///
+/// ```
+/// use warpfold::{ArgMax, Array, Device};
+///
+/// let gpu = Device::simulator();
+/// let scores = gpu.upload(&[0.1f32, 0.7, 0.2, 0.9, 0.0, 0.1])?;
+/// let best = gpu.row_reducer::<f32, _>(ArgMax)?.reduce_rows(&Array::new(&scores, &[2, 3])?)?;
+/// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub struct RowReducer<T, O> {
+    device: Device,
+    engine: Arc<Engine>,
+    operation: PhantomData<fn() -> (T, O)>,
+}
+
+impl<T, O> Clone for RowReducer<T, O> {
+    fn clone(&self) -> Self {
+        let Self { device, engine, operation } = self;
+        Self { device: device.clone(), engine: Arc::clone(engine), operation: *operation }
+    }
+}
+
+impl<T: Item, O: RowOperation<T>> fmt::Debug for RowReducer<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowReducer").field("kernel", &O::ROWS.name()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
+    /// Reduces each row of a matrix and waits for the results: one for each row, in order.
+    ///
+    /// An array on the host is copied to the device as a whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRows`] if the array does not have two dimensions, and the errors of
+    /// [`reduce_axes`](Self::reduce_axes).
+    pub fn reduce_rows<I>(&self, matrix: &Array<I>) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+    {
+        check_matrix(matrix)?;
+        self.reduce_axes(matrix, &[1])
+    }
+
+    /// Reduces an array along some of its axes and waits for the results. There is one for each
+    /// index of the other axes, in C order: the last axis that is left changes fastest. A negative
+    /// axis counts from the end. Without axes, each element is a row of its own.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Axis`] or [`Error::AxisTwice`] if an axis is not there or is named twice;
+    /// - [`Error::Rank`] if more than eight dimensions are left after those are merged that one
+    ///   index can stand for;
+    /// - [`Error::Empty`] if the rows are empty and the operation has no result for that;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type
+    ///   of the elements cannot hold a sum;
+    /// - [`Error::TooLong`] if a row has more elements than [`Operation::MOST`], or than a launch
+    ///   can take;
+    /// - [`Error::Device`] if a buffer belongs to another device, if memory for the results or for
+    ///   a copy of the array is lacking, or if the driver reports an error.
+    pub fn reduce_axes<I>(&self, array: &Array<I>, axes: &[isize]) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+    {
+        let layout = Self::layout(array, axes)?;
+        let (rows, length) = (layout.rows(), layout.length());
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        let places = usize::try_from(rows).map_err(|_| Error::Rows { rows })?;
+        let output = self.device.alloc::<O::Raw>(places)?;
+        let stream = self.engine.stream();
+        let launch = |place: Place<'_, T>| {
+            self.launch(place, array.offset, &layout, output.address(), stream)
+        };
+        match array.input.operands().0 {
+            Operand::Device(place) => {
+                launch(place)?;
+                Self::finish(&output.copy_to_host()?, length)
+            }
+            Operand::Host(values) | Operand::Pinned(values) => {
+                let copy = self.device.upload(values)?;
+                launch(copy.view(..).into())?;
+                Self::finish(&output.copy_to_host()?, length)
+            }
+        }
+    }
+
+    /// Adds the reduction of each row of a matrix into `output` to the work of `stream`, as
+    /// [`reduce_axes_into`](Self::reduce_axes_into) does for axes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRows`] if the array does not have two dimensions, and the errors of
+    /// [`reduce_axes_into`](Self::reduce_axes_into).
+    pub fn reduce_rows_into<I>(
+        &self,
+        matrix: &Array<I>,
+        output: impl DeviceOutput<O::Raw>,
+        stream: &Stream,
+    ) -> Result<Pending<T, O>, Error>
+    where
+        I: DeviceInput<Item = T, Arity = Single>,
+    {
+        check_matrix(matrix)?;
+        self.reduce_axes_into(matrix, &[1], output, stream)
+    }
+
+    /// Adds the reduction of an array along some of its axes into `output` to the work of `stream`,
+    /// and returns without waiting. The call allocates nothing on the device and copies nothing, so
+    /// a stream that [captures](Device::capture) accepts it too. `output` must have a place for
+    /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
+    /// [raw results](Operation::Raw), of which [`Pending::finish`] makes the results.
+    ///
+    /// An array whose results need more than 65536 partial results takes several launches.
+    ///
+    /// ```
+    /// use warpfold::{Array, Device, Moments};
+    ///
+    /// let gpu = Device::simulator();
+    /// let image = gpu.upload(&[1.0f32, 2.0, 3.0, 5.0, 7.0, 9.0])?;
+    /// let (mut output, stream) = (gpu.alloc(3)?, gpu.stream()?);
+    /// let moments = gpu.row_reducer::<f32, _>(Moments)?;
+    /// let pending =
+    ///     moments.reduce_axes_into(&Array::new(&image, &[2, 3])?, &[0], &mut output, &stream)?;
+    /// stream.synchronize()?;
+    /// for (raw, mean) in output.copy_to_host()?.into_iter().zip([3.0, 4.5, 6.0]) {
+    ///     assert_eq!(pending.finish(raw)?.mean(), mean);
+    /// }
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reduce_axes`](Self::reduce_axes) except [`Error::Overflow`], and:
+    ///
+    /// - [`Error::Outputs`] if `output` does not have one place for each result;
+    /// - [`Error::Device`] if the output or the stream belongs to another device, or if the stream
+    ///   captures and the array is memory of `cust` or cudarc.
+    pub fn reduce_axes_into<I>(
+        &self,
+        array: &Array<I>,
+        axes: &[isize],
+        mut output: impl DeviceOutput<O::Raw>,
+        stream: &Stream,
+    ) -> Result<Pending<T, O>, Error>
+    where
+        I: DeviceInput<Item = T, Arity = Single>,
+    {
+        let layout = Self::layout(array, axes)?;
+        let rows = layout.rows();
+        let target: Target<'_, O::Raw> = output.target();
+        if target.len != rows {
+            return Err(Error::Outputs { results: rows, len: target.len });
+        }
+        let place = array.input.places().0;
+        if rows > 0 {
+            target.with_address(&self.device, stream, |address| {
+                self.launch(place, array.offset, &layout, address, stream)
+            })?;
+        }
+        Ok(Pending::new(layout.length()))
+    }
+
+    /// An upper bound on the number of operations that lie between any element of a row of `length`
+    /// elements and its result. It is the `d` in the error bounds of floats, such as that of
+    /// [`Sum`](super::Sum).
+    ///
+    /// ```
+    /// use warpfold::{Device, Sum};
+    ///
+    /// let depth = Device::simulator().row_reducer::<f32, _>(Sum)?.depth(1 << 20);
+    /// assert!((16..64).contains(&depth), "{depth}");
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn depth(&self, length: u64) -> u64 {
+        let (in_part, in_pack) = (128 / size_of::<T>() as u64, 16 / size_of::<T>() as u64);
+        let parts = length.div_ceil(in_part).max(1);
+        // The packs of a part and the elements behind them one after the other, then the tree.
+        in_part.min(length) + in_pack + u64::from(parts.next_power_of_two().ilog2()) + 1
+    }
+
+    /// The kernel of this operation and type.
+    #[cfg(feature = "testing")]
+    pub fn kernel(&self) -> &crate::device::Kernel {
+        self.engine.kernel()
+    }
+
+    /// The layout of an array that is to be reduced along these axes.
+    fn layout<I>(array: &Array<I>, axes: &[isize]) -> Result<Layout, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+    {
+        let is_reduced = array.axes(axes)?;
+        let layout = Layout::new(
+            &array.shape,
+            &array.strides,
+            |axis| is_reduced[axis],
+            size_of::<T>() as u64,
+        )?;
+        let length = layout.length();
+        if layout.rows() > 0 && length == 0 && O::identity().is_none() {
+            return Err(Error::Empty { op: O::NAME });
+        }
+        if length > O::MOST {
+            return Err(too_long::<T, O>(length, O::MOST));
+        }
+        Ok(layout)
+    }
+
+    /// Turns raw results into results.
+    fn finish(raw: &[O::Raw], length: u64) -> Result<Vec<O::Output>, Error> {
+        raw.iter().map(|&raw| O::finish(raw, length)).collect()
+    }
+
+    /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
+    /// device. There is at least one row.
+    fn launch(
+        &self,
+        place: Place<'_, T>,
+        offset: u64,
+        layout: &Layout,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        place.admit(&self.device, stream)?;
+        #[cfg(feature = "cudarc")]
+        let lent = place.borrow_for(stream)?;
+        let bytes = size_of::<T>() as u64;
+        let address = place.address.wrapping_add(offset.wrapping_mul(bytes));
+        let (rows, length) = (layout.rows(), layout.length());
+        let multiprocessors = self.device.class().multiprocessors();
+        // `warpfold_device::rows!` asserts that no accumulator has more words.
+        let words = (size_of::<O::Raw>() as u64 / 4).max(2);
+        let (tile, work) = [plan::MOST_ROWS, 1]
+            .into_iter()
+            .find_map(|most_rows| {
+                let tile = plan::tile(layout, bytes, address, most_rows, multiprocessors);
+                let work = plan::work(&tile, rows, length, words, multiprocessors)?;
+                Some((tile, work))
+            })
+            .ok_or_else(|| too_long::<T, O>(length, plan::most_elements(bytes)))?;
+        let mut group = 0;
+        while group < work.groups {
+            let groups = (work.groups - group).min(work.at_once);
+            let first = group * tile.rows;
+            let end = (first + groups * tile.rows).min(rows);
+            let args = arguments(
+                [address, out, stream.workspace()],
+                (first, end, length),
+                &tile,
+                &work,
+                groups,
+            );
+            let warps = groups * work.tasks;
+            let blocks = warps.div_ceil(u64::from(plan::THREADS / 32));
+            let shape = LaunchShape {
+                overlap: Overlap::InSequence,
+                ..LaunchShape::linear(blocks as u32, plan::THREADS, 0)
+            };
+            // SAFETY: the kernel reads the elements of the array and writes one raw result for each
+            // row at `out`; this memory is borrowed, or the caller of the raw slice's `unsafe`
+            // constructor has vouched for it, and `Array` has checked that the elements lie within
+            // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
+            // within bounds and the stream keeps clean. Dropping memory waits for the work that
+            // uses it, and a graph retains the memory that it uses.
+            unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
+            group += groups;
+        }
+        #[cfg(feature = "cudarc")]
+        lent.map_or(Ok(()), Borrowed::give_back)?;
+        Ok(())
+    }
+}
+
+/// Refuses an array that is no matrix.
+fn check_matrix<I>(array: &Array<I>) -> Result<(), Error> {
+    match array.shape.len() {
+        2 => Ok(()),
+        rank => Err(Error::NotRows { rank }),
+    }
+}
+
+fn too_long<T: Item, O: Operation<T>>(n: u64, most: u64) -> Error {
+    Error::TooLong { op: O::NAME, item: T::NAME, n, most }
+}
+
+/// The number of arguments of a kernel for rows.
+const ARGUMENTS: usize = 20 + 2 * plan::DIMS;
+
+/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
+fn arguments(
+    addresses: [u64; 3],
+    (first, end, length): (u64, u64, u64),
+    tile: &plan::Tile,
+    work: &plan::Work,
+    groups: u64,
+) -> [Arg; ARGUMENTS] {
+    let mut args = [Arg::U64(0); ARGUMENTS];
+    let small = [
+        tile.rows,
+        tile.steps,
+        tile.row_step,
+        tile.step,
+        work.tiles,
+        work.task,
+        work.tasks,
+        groups,
+        tile.lanes.into(),
+        tile.staging as u64,
+        tile.unit,
+        tile.fast.into(),
+        tile.kept.len() as u64,
+        tile.reduced.len() as u64,
+    ];
+    let scalars = addresses
+        .map(Arg::Pointer)
+        .into_iter()
+        .chain([first, end, length].map(Arg::U64))
+        .chain(small.map(|number| Arg::U32(number as u32)));
+    let dims = tile.kept.iter().chain(&tile.reduced);
+    let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
+    let rest =
+        (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
+    for (arg, value) in args.iter_mut().zip(scalars.chain(dims).chain(rest)) {
+        *arg = value;
+    }
+    args
+}
+
+impl Device {
+    /// Prepares an operation over the rows of arrays of type `T` for many calls: loads its kernel,
+    /// unless the device has loaded it already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
+    /// reports an error.
+    pub fn row_reducer<T: Item, O: RowOperation<T>>(
+        &self,
+        _operation: O,
+    ) -> Result<RowReducer<T, O>, Error> {
+        let engine = self.attached::<Cache>().engine(self, O::ROWS, size_of::<O::Raw>())?;
+        Ok(RowReducer { device: self.clone(), engine, operation: PhantomData })
+    }
+
+    /// Reduces each row of a matrix and waits for the results, one for each row.
+    ///
+    /// ```
+    /// use warpfold::{Array, Device, Max};
+    ///
+    /// let matrix = Array::new(&[3u8, 200, 255, 7, 0, 9], &[2, 3])?;
+    /// assert_eq!(Device::simulator().reduce_rows(&matrix, Max)?, [255, 9]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Device::row_reducer`] and [`RowReducer::reduce_rows`].
+    pub fn reduce_rows<I, O>(
+        &self,
+        matrix: &Array<I>,
+        operation: O,
+    ) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Arity = Single>,
+        O: RowOperation<I::Item>,
+    {
+        self.row_reducer::<I::Item, O>(operation)?.reduce_rows(matrix)
+    }
+
+    /// Reduces an array along some of its axes and waits for the results, in C order of the other
+    /// axes. A negative axis counts from the end.
+    ///
+    /// ```
+    /// use warpfold::{Array, Device, Sum};
+    ///
+    /// // Two images of two channels of three pixels: one sum for each channel.
+    /// let images = Array::new(&[1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60], &[2, 2, 3])?;
+    /// assert_eq!(Device::simulator().reduce_axes(&images, &[0, -1], Sum)?, [21i64, 210]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Device::row_reducer`] and [`RowReducer::reduce_axes`].
+    pub fn reduce_axes<I, O>(
+        &self,
+        array: &Array<I>,
+        axes: &[isize],
+        operation: O,
+    ) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Arity = Single>,
+        O: RowOperation<I::Item>,
+    {
+        self.row_reducer::<I::Item, O>(operation)?.reduce_axes(array, axes)
+    }
+}

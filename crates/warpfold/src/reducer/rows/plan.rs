@@ -1,0 +1,345 @@
+//! How an array is cut into tiles and tasks: pure functions of its layout.
+//!
+//! No choice here changes a bit of a result, because the kernel combines the parts of a row in the
+//! same tree however they are cut (`warpfold_device::rows`). So only speed decides.
+
+use super::layout::{Dims, Layout};
+use crate::device::WORKSPACE_BYTES;
+
+/// Bytes of a tile, at most. `warpfold_device::rows::TILE_BYTES`.
+const TILE_BYTES: u64 = 4096;
+/// Bytes of a part, at most: the share of a lane. `warpfold_device::rows::PART_BYTES`.
+const PART_BYTES: u64 = 128;
+/// Lanes of a warp.
+const WARP: u64 = 32;
+/// Bytes of a unit, in which tiles are copied that are no single piece.
+const UNITS: [u64; 2] = [16, 4];
+/// Threads of a block. `warpfold_device::rows::THREADS`.
+pub(super) const THREADS: u32 = 64;
+/// Dimensions that the kernel takes. `warpfold_device::rows::DIMS`.
+pub(super) const DIMS: usize = 9;
+/// The most tiles of a task. `warpfold_device::rows::LEVELS` is the logarithm.
+const MOST_TILES: u64 = 1 << 10;
+/// The most rows of a tile if a row has several tiles.
+pub(super) const MOST_ROWS: u64 = WARP;
+/// The most words of a slot.
+const MOST_WORDS: u64 = 8;
+/// Warps that a multiprocessor has room for at a time.
+const RESIDENT: u64 = 20;
+
+/// The most elements of `bytes` bytes that a row may have, however it lies in memory.
+pub(super) const fn most_elements(bytes: u64) -> u64 {
+    WORKSPACE_BYTES / 8 / MOST_WORDS * MOST_TILES * (TILE_BYTES / bytes)
+}
+
+/// A dimension: its size, and the bytes from one index to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dim {
+    pub(super) size: u64,
+    pub(super) stride: i64,
+}
+
+/// How a tile gets to shared memory: `warpfold_device::rows::Staging`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Staging {
+    Piece = 0,
+    RowUnits = 1,
+    StepUnits = 2,
+    RowElements = 3,
+    StepElements = 4,
+}
+
+/// The tile of a launch, and the dimensions as its staging counts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) staging: Staging,
+    /// Rows of a tile.
+    pub(super) rows: u64,
+    /// Steps of a tile.
+    pub(super) steps: u64,
+    /// Bytes from a row to the next in a tile.
+    pub(super) row_step: u64,
+    /// Bytes from a step to the next in a tile.
+    pub(super) step: u64,
+    /// The logarithm of the lanes of a row.
+    pub(super) lanes: u32,
+    /// Bytes of a unit.
+    pub(super) unit: u64,
+    /// The logarithm of the extent along the faster index, in units or elements.
+    pub(super) fast: u32,
+    pub(super) kept: Dims,
+    pub(super) reduced: Dims,
+}
+
+/// How the tiles are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Work {
+    /// Groups of rows.
+    pub(super) groups: u64,
+    /// Tiles of a group.
+    pub(super) tiles: u64,
+    /// Tiles of a task, a power of two.
+    pub(super) task: u64,
+    /// Tasks of a group.
+    pub(super) tasks: u64,
+    /// Groups of a launch, at most.
+    pub(super) at_once: u64,
+}
+
+/// The number of warps that a device with so many multiprocessors has room for at a time.
+fn resident(multiprocessors: u32) -> u64 {
+    u64::from(multiprocessors) * RESIDENT
+}
+
+/// The tile for a layout of elements of `bytes` bytes, whose first element is at `address`. If a
+/// row has several tiles, a tile has at most `most_rows` rows, a power of two.
+pub(super) fn tile(
+    layout: &Layout,
+    bytes: u64,
+    address: u64,
+    most_rows: u64,
+    multiprocessors: u32,
+) -> Tile {
+    let (length, in_part) = (layout.length(), PART_BYTES / bytes);
+    let (row, step) = (layout.kept[0], layout.reduced[0]);
+    let is_single = |dims: &Dims| dims.len() == 1;
+    let row_bytes = length.saturating_mul(bytes);
+    let is_next = |dim: Dim| dim.stride == bytes as i64;
+    // Few rows are shared out among as many warps as there is room for.
+    let share = layout.rows().div_ceil(resident(multiprocessors));
+    // The lanes of a row that lies within a tile, and how many such rows a warp takes at once.
+    let lanes = length.div_ceil(in_part).next_power_of_two().max(1);
+    let at_once = (WARP / lanes).max(1);
+
+    // Rows in one piece: long ones each by itself, short ones several at a time.
+    if is_single(&layout.reduced) && (is_next(step) || length <= 1) {
+        let is_packed = is_single(&layout.kept) && row.stride == row_bytes as i64;
+        if row_bytes > TILE_BYTES {
+            return piece(layout, 1, WARP * in_part, (0, bytes), 5);
+        }
+        if is_packed || row_bytes > TILE_BYTES / 2 {
+            let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
+            let whole = if most > at_once { most - most % at_once } else { most };
+            let rows = whole.min(share.next_multiple_of(at_once));
+            return piece(layout, rows, length, (row_bytes, bytes), lanes.ilog2());
+        }
+    }
+    // Few neighbouring columns without a gap between the steps.
+    let across = row.size;
+    let is_narrow = across <= most_rows
+        && is_next(row)
+        && is_single(&layout.reduced)
+        && step.stride == (across * bytes) as i64;
+    if is_narrow && row_bytes.saturating_mul(across) >= TILE_BYTES / 2 {
+        let lanes = WARP / across.next_power_of_two();
+        let steps = lanes * in_part;
+        return piece(layout, across, steps, (bytes, across * bytes), lanes.ilog2());
+    }
+
+    let by_rows =
+        row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
+    let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows);
+    let staging = match (unit, by_rows) {
+        (Some(_), true) => Staging::RowUnits,
+        (Some(_), false) => Staging::StepUnits,
+        (None, true) => Staging::RowElements,
+        (None, false) => Staging::StepElements,
+    };
+    let unit = unit.unwrap_or(bytes);
+    let least = (unit / bytes).max(1);
+    let in_tile = TILE_BYTES / bytes;
+    let padded = length.checked_next_power_of_two().unwrap_or(u64::MAX).max(least);
+    let across = row.size.min(most_rows).next_power_of_two().max(least);
+    let across = if by_rows { across } else { 1 };
+    let (rows, steps, lanes, pitch) = if padded <= in_tile / across {
+        // Whole rows, as many as there is room for.
+        let share = share.max(at_once).next_power_of_two().max(across);
+        ((in_tile / padded).min(share), length, lanes, padded)
+    } else {
+        let lanes = WARP / across;
+        (across, lanes * in_part, lanes, lanes * in_part)
+    };
+    let (row_step, step, fast) =
+        if by_rows { (bytes, rows * bytes, rows) } else { (pitch * bytes, bytes, pitch) };
+    let (lanes, fast) = (lanes.ilog2(), (fast * bytes / unit).ilog2());
+    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, kept, reduced }
+}
+
+/// A tile that is one piece of memory.
+fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u32) -> Tile {
+    let Layout { kept, reduced } = layout.clone();
+    let (staging, unit) = (Staging::Piece, UNITS[1]);
+    Tile { staging, rows, steps, row_step, step, lanes, unit, fast: 0, kept, reduced }
+}
+
+/// The largest unit in which all elements can be copied, and the dimensions with the faster one
+/// counted in such units. Without a unit, the dimensions are as they were.
+fn in_units(layout: &Layout, bytes: u64, address: u64, by_rows: bool) -> (Option<u64>, Dims, Dims) {
+    for unit in UNITS {
+        let Layout { mut kept, mut reduced } = layout.clone();
+        let fast = if by_rows { &mut kept } else { &mut reduced };
+        let run = fast[0].size * bytes;
+        if fast[0].stride == bytes as i64 && run.is_multiple_of(unit) {
+            fast[0] = Dim { size: run / unit, stride: unit as i64 };
+        } else if bytes > unit {
+            fast.insert(0, Dim { size: bytes / unit, stride: unit as i64 });
+        } else if bytes != unit {
+            continue;
+        }
+        let is_aligned = |dim: &Dim| dim.stride.unsigned_abs().is_multiple_of(unit);
+        if address.is_multiple_of(unit) && kept.iter().chain(&reduced).all(is_aligned) {
+            return (Some(unit), kept, reduced);
+        }
+    }
+    (None, layout.kept.clone(), layout.reduced.clone())
+}
+
+/// How the tiles of `rows` rows of `length` elements are shared out on a device with this number of
+/// multiprocessors, if a slot has `words` words. `None` if a group has more tiles than a launch can
+/// take.
+pub(super) fn work(
+    tile: &Tile,
+    rows: u64,
+    length: u64,
+    words: u64,
+    multiprocessors: u32,
+) -> Option<Work> {
+    let groups = rows.div_ceil(tile.rows);
+    let tiles = length.div_ceil(tile.steps.max(1)).max(1);
+    let resident = resident(multiprocessors);
+    // Enough groups keep the device busy, and tasks of whole groups need no slots. Otherwise a task
+    // has so many tiles that each place for a warp is taken by eight warps, one after the other.
+    let share = (groups.saturating_mul(tiles) / (8 * resident)).max(1);
+    let is_whole = groups >= 4 * resident || tiles <= share;
+    let task = if is_whole { tiles.next_power_of_two() } else { 1 << share.ilog2() };
+    let mut task = task.min(MOST_TILES);
+    let most_slots = WORKSPACE_BYTES / 8 / words;
+    let slots = |task: u64| match tiles.div_ceil(task) {
+        1 => 0,
+        tasks => tasks.saturating_mul(tile.rows),
+    };
+    // One launch is better than several, and a group cannot be divided.
+    while task < MOST_TILES && slots(task).saturating_mul(groups) > most_slots {
+        task *= 2;
+    }
+    if slots(task) > most_slots {
+        return None;
+    }
+    let tasks = tiles.div_ceil(task);
+    let at_once = most_slots.checked_div(slots(task)).unwrap_or(1 << 30);
+    Some(Work { groups, tiles, task, tasks, at_once })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A layout of some dimensions with strides of up to a few thousand elements.
+    fn layouts() -> impl Strategy<Value = (Layout, u64, u64)> {
+        let dims =
+            |most| prop::collection::vec((1u64..most, -3000i64..3000), 1..3).prop_map(|dims| dims);
+        (dims(3000), dims(100_000), 0u32..5, 0u64..64).prop_map(|(kept, reduced, log, address)| {
+            let bytes = 1u64 << log;
+            let list = |dims: Vec<(u64, i64)>| {
+                dims.into_iter()
+                    .map(|(size, stride)| Dim { size, stride: stride * bytes as i64 })
+                    .collect()
+            };
+            let layout = Layout { kept: list(kept), reduced: list(reduced) };
+            (layout, bytes, address * bytes)
+        })
+    }
+
+    /// Layouts whose elements are neighbours along the rows or across them.
+    fn usual() -> impl Strategy<Value = (Layout, u64, u64)> {
+        (1u64..5000, 1u64..200_000, 0u64..20, any::<bool>(), 0u32..5, 0u64..64).prop_map(
+            |(rows, length, gap, by_rows, log, address)| {
+                let bytes = 1u64 << log;
+                let pitch = (if by_rows { rows } else { length } + gap) * bytes;
+                let (near, far) = (bytes as i64, pitch as i64);
+                let (row, step) = if by_rows { (near, far) } else { (far, near) };
+                let layout = Layout {
+                    kept: Dims::from_slice(&[Dim { size: rows, stride: row }]),
+                    reduced: Dims::from_slice(&[Dim { size: length, stride: step }]),
+                };
+                (layout, bytes, address * bytes)
+            },
+        )
+    }
+
+    /// What the kernel's documentation demands of a plan.
+    fn check((layout, bytes, address): &(Layout, u64, u64), multiprocessors: u32) {
+        let (rows, length) = (layout.rows(), layout.length());
+        for most_rows in [MOST_ROWS, 1] {
+            let tile = tile(layout, *bytes, *address, most_rows, multiprocessors);
+            let lanes = 1 << tile.lanes;
+            let in_part = PART_BYTES / bytes;
+            // A tile and its padding fit, and the lanes of a row hold its steps.
+            let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
+            assert!(extent <= TILE_BYTES, "{tile:?}");
+            assert!(tile.lanes <= 5 && tile.steps <= lanes * in_part, "{tile:?}");
+            assert!(tile.kept.len() + tile.reduced.len() <= DIMS);
+            let Some(work) = work(&tile, rows, length, MOST_WORDS, multiprocessors) else {
+                assert!(most_rows > 1 || length > most_elements(*bytes));
+                continue;
+            };
+            assert_eq!(work.tiles, length.div_ceil(tile.steps));
+            if work.tiles > 1 {
+                assert_eq!(tile.steps, lanes * in_part, "{tile:?}");
+                assert!(tile.rows <= WARP / lanes && tile.rows <= most_rows.max(16), "{tile:?}");
+            }
+            assert!(work.task.is_power_of_two() && work.task <= MOST_TILES, "{work:?}");
+            assert_eq!(work.tasks, work.tiles.div_ceil(work.task));
+            assert!(work.at_once >= 1);
+            if work.tasks > 1 {
+                let slots = work.at_once * work.tasks * tile.rows;
+                assert!(slots * MOST_WORDS * 8 <= WORKSPACE_BYTES, "{work:?}");
+            }
+            // A tile's extents fill it without a gap.
+            let unit = tile.unit << tile.fast;
+            match tile.staging {
+                Staging::Piece => {}
+                Staging::RowUnits | Staging::RowElements => {
+                    assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
+                }
+                Staging::StepUnits | Staging::StepElements => assert_eq!(tile.row_step, unit),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_keeps_the_contract_of_the_kernel(
+            layout in layouts(), multiprocessors in 1u32..300
+        ) {
+            check(&layout, multiprocessors);
+        }
+
+        #[test]
+        fn a_plan_of_a_matrix_keeps_the_contract(
+            layout in usual(), multiprocessors in 1u32..300
+        ) {
+            check(&layout, multiprocessors);
+        }
+    }
+
+    #[test]
+    fn the_largest_columns_find_a_plan() {
+        // An array of 128 GiB.
+        for columns in [1, 2, 32, 1000] {
+            let length = (1u64 << 35) / columns;
+            let layout = Layout {
+                kept: Dims::from_slice(&[Dim { size: columns, stride: 4 }]),
+                reduced: Dims::from_slice(&[Dim { size: length, stride: 4 * columns as i64 }]),
+            };
+            let plans = [MOST_ROWS, 1].map(|most_rows| {
+                let tile = tile(&layout, 4, 0, most_rows, 132);
+                work(&tile, columns, length, 2, 132)
+            });
+            assert!(plans.iter().any(Option::is_some), "{columns}: {plans:?}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A result's bits depend on its row's elements and their number alone.
+
+use rand::{Rng, seq::SliceRandom};
+use warpfold::{
+    Array, CompensatedSum, Device, Item, Moments, RowOperation, Sum, device::DeviceClass, half::f16,
+};
+
+use super::{random, support::devices};
+
+/// Elements whose sum depends on the order.
+fn values(n: usize) -> Vec<f32> {
+    let mut random = random();
+    (0..n).map(|_| random.random_range(-1.0f32..1.0).powi(15) * 1e4).collect()
+}
+
+/// The results of one operation over rows, as text that shows each bit.
+fn text<T: Item, O: RowOperation<T>>(
+    device: &Device,
+    values: &[T],
+    shape: &[u64],
+    strides: &[i64],
+    offset: u64,
+) -> Vec<String>
+where
+    O::Output: std::fmt::Debug,
+{
+    let array = Array::with_strides(values, shape, strides, offset).unwrap();
+    let results = device.reduce_axes(&array, &[-1], O::default()).unwrap();
+    results.iter().map(|result| format!("{result:?}")).collect()
+}
+
+/// Checks that the row `row` has the same result wherever it lies.
+fn check<T: Item, O: RowOperation<T>>(device: &Device, row: &[T], others: &[T])
+where
+    O::Output: std::fmt::Debug,
+{
+    let n = row.len() as i64;
+    let alone = text::<T, O>(device, row, &[1, n as u64], &[n, 1], 0);
+    let name = format!("{} of {} elements of {}", O::NAME, n, T::NAME);
+    // Behind 0 to 35 other elements.
+    for before in [1, 2, 3, 5, 16, 35] {
+        let mut shifted = others[..before].to_vec();
+        shifted.extend_from_slice(row);
+        let found = text::<T, O>(device, &shifted, &[1, n as u64], &[n, 1], before as u64);
+        assert_eq!(found, alone, "{name} behind {before} others");
+    }
+    // Among other rows, next to each other or with a gap.
+    for (rows, gap) in [(2, 0), (3, 1), (40, 0), (70, 3)] {
+        let pitch = row.len() + gap;
+        let mut matrix: Vec<T> = others.iter().copied().cycle().take(rows * pitch).collect();
+        matrix[(rows - 1) * pitch..][..row.len()].copy_from_slice(row);
+        let found = text::<T, O>(device, &matrix, &[rows as u64, n as u64], &[pitch as i64, 1], 0);
+        assert_eq!(found[rows - 1], alone[0], "{name} among {rows} with a gap of {gap}");
+    }
+    // As a column of a matrix, of which it is one of several; and backwards in memory.
+    for columns in [2usize, 3, 4, 7, 32, 33, 64] {
+        let mut matrix: Vec<T> = others.iter().copied().cycle().take(columns * row.len()).collect();
+        for (step, &element) in row.iter().enumerate() {
+            matrix[step * columns + columns / 2] = element;
+        }
+        let strides = [1, columns as i64];
+        let found = text::<T, O>(device, &matrix, &[columns as u64, n as u64], &strides, 0);
+        assert_eq!(found[columns / 2], alone[0], "{name} as one of {columns} columns");
+    }
+    let reversed: Vec<T> = row.iter().rev().copied().collect();
+    let found = text::<T, O>(device, &reversed, &[1, n as u64], &[0, -1], n as u64 - 1);
+    assert_eq!(found, alone, "{name} backwards");
+}
+
+#[test]
+fn neither_place_nor_neighbours_change_a_bit() {
+    let values = values(60_000);
+    let (halves, doubles): (Vec<f16>, Vec<f64>) =
+        values.iter().map(|&x| (f16::from_f32(x / 64.0), f64::from(x) / 3.0)).collect();
+    for device in devices() {
+        for n in [1, 5, 31, 33, 100, 1023, 1025, 5000] {
+            check::<f32, Sum>(&device, &values[..n], &values[20_000..]);
+            check::<f32, Moments>(&device, &values[..n], &values[20_000..]);
+            check::<f16, Sum>(&device, &halves[..n], &halves[20_000..]);
+            check::<f64, Sum>(&device, &doubles[..n], &doubles[20_000..]);
+            check::<f64, CompensatedSum>(&device, &doubles[..n], &doubles[20_000..]);
+        }
+    }
+}
+
+/// The number of multiprocessors decides how rows are divided among warps, and the generation which
+/// PTX runs.
+#[test]
+fn no_class_of_device_changes_a_bit() {
+    let values = values(300_000);
+    let mut all = Vec::new();
+    for device in devices() {
+        for multiprocessors in [1, 3, 16, 132, 1000] {
+            for generation in [(7, 5), (9, 0)] {
+                let class = DeviceClass::new(multiprocessors, false, generation);
+                let Ok(device) = device.with_class(class) else { continue };
+                let mut found = text::<f32, Sum>(&device, &values, &[1, 300_000], &[0, 1], 0);
+                found.extend(text::<f32, Sum>(&device, &values, &[7, 40_000], &[40_000, 1], 5));
+                found.extend(text::<f32, Sum>(&device, &values, &[40, 7000], &[1, 40], 0));
+                found.extend(text::<f32, Moments>(&device, &values, &[100, 999], &[1001, 1], 0));
+                all.push(found);
+            }
+        }
+    }
+    assert!(all.len() >= 10);
+    assert!(all.iter().all(|found| *found == all[0]));
+}
+
+/// The order of the rows and of the axes does not matter to any of them.
+#[test]
+fn permuted_rows_are_permuted_results() {
+    let (rows, length) = (257, 123);
+    let values = values(rows * length);
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut random());
+    let permuted: Vec<f32> =
+        order.iter().flat_map(|&row| &values[row * length..][..length]).copied().collect();
+    for device in devices() {
+        let sums = |values: &[f32]| {
+            let matrix = Array::new(values, &[rows as u64, length as u64]).unwrap();
+            device.reduce_rows(&matrix, Sum).unwrap()
+        };
+        let (plain, found) = (sums(&values), sums(&permuted));
+        for (&row, sum) in order.iter().zip(found) {
+            assert_eq!(sum.to_bits(), plain[row].to_bits(), "row {row}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The kernels for rows under the simulator's checks: no data race, no read of memory that nobody
+//! wrote, no barrier that a lane misses, in several orders of warps and blocks.
+
+use warpfold::{
+    ArgMax, Array, Device, Item, Moments, RowOperation, Sum,
+    half::f16,
+    testing::{Instrument, Seen},
+};
+
+/// Reduces an array of any values along its last axis, and fails if a check finds something.
+fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T) {
+    let device = Device::simulator_with(Instrument::Check);
+    let reach: i64 = shape.iter().zip(strides).map(|(&n, s)| (n as i64 - 1) * s).sum();
+    // The buffer ends with the array's last element, so that a read behind it is seen.
+    let buffer = device.upload(&vec![value; reach as usize + 1]).unwrap();
+    let array = Array::with_strides(&buffer, shape, strides, 0).unwrap();
+    let results = device.reduce_axes(&array, &[-1], O::default());
+    let name = format!("{} of {}: {shape:?} {strides:?}", O::NAME, T::NAME);
+    assert!(results.is_ok(), "{name}");
+    let observations = device.take_observations();
+    assert!(!observations.is_empty());
+    for observation in observations {
+        let Seen::Checked(checked) = observation.seen else { panic!("the device checks") };
+        let reports: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+        assert!(reports.is_empty(), "{name}:\n{}", reports.join("\n"));
+    }
+}
+
+/// Each way of staging, whole rows and parts of rows, and rows of several tasks.
+fn check_layouts<T: Item, O: RowOperation<T>>(value: T) {
+    for (shape, strides) in [
+        ([300, 1], [1, 1]),
+        ([300, 5], [5, 1]),
+        ([40, 100], [100, 1]),
+        ([40, 101], [103, 1]),
+        ([3, 2051], [2051, 1]),
+        ([1, 40_001], [0, 1]),
+        ([3, 9000], [1, 3]),
+        ([64, 300], [1, 64]),
+        ([70, 900], [1, 71]),
+        ([33, 77], [2, 66]),
+        ([2, 5000], [1, 4]),
+    ] {
+        check::<T, O>(&shape, &strides, value);
+    }
+}
+
+#[test]
+fn no_check_finds_anything() {
+    check_layouts::<f32, Sum>(1.0);
+    check_layouts::<u8, Sum>(1);
+    check_layouts::<f16, ArgMax>(f16::ONE);
+    check_layouts::<f64, Moments>(1.0);
+    check_layouts::<i128, Sum>(1);
+}

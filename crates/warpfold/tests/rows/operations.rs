@@ -1,0 +1,143 @@
+//! All operations over all types: each row gives what a reduction of that row alone gives. The
+//! elements are small integers, whose results do not depend on the order.
+
+use rand::Rng;
+use warpfold::{
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
+    CompensatedSum, CountNonzero, Device, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
+    Moments, Norm2, Product, RowOperation, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    half::{bf16, f16},
+};
+
+use super::{LENGTHS, random, support::devices};
+
+/// The rows of `values`, each reduced alone by the kernel for whole arrays.
+fn check<T: Item, O: RowOperation<T>>(device: &Device, values: &[T], length: usize, operation: O)
+where
+    O::Output: PartialEq + std::fmt::Debug,
+{
+    let rows = values.len() / length;
+    let values = &values[..rows * length];
+    let buffer = device.upload(values).unwrap();
+    let matrix = Array::new(&buffer, &[rows as u64, length as u64]).unwrap();
+    let results = device.reduce_rows(&matrix, operation).unwrap();
+    assert_eq!(results.len(), rows);
+    let reducer = device.reducer::<T, O>(operation).unwrap();
+    // A few rows are enough, because the others differ by their elements only.
+    for row in [0, 1, 2, rows / 3, rows / 2, rows - 1] {
+        let row = row.min(rows - 1);
+        let expected = reducer.reduce(buffer.view(row * length..(row + 1) * length)).unwrap();
+        let (op, item) = (O::NAME, T::NAME);
+        assert_eq!(results[row], expected, "{op} of {item}: row {row} of {rows} of {length}");
+    }
+}
+
+/// The types of a line share one closure, which converts a byte to each of them.
+macro_rules! of_types {
+    ($($test:ident: $make:expr, [$($t:ty)*], $ops:tt;)*) => {$(
+        #[test]
+        fn $test() {
+            for device in devices() {
+                $(of_types!(@type $t, device, $make, $ops);)*
+            }
+        }
+    )*};
+    (@type $t:ty, $device:ident, $make:expr, [$($op:ident)*]) => {{
+        #[allow(clippy::useless_conversion, reason = "one of the types is the closure's own")]
+        let make: fn(u8) -> $t = $make;
+        let mut random = random();
+        let values: Vec<$t> = (0..20_000).map(|_| make(random.random())).collect();
+        for length in LENGTHS {
+            // Long rows take long on the simulator, so there are fewer of them.
+            let most = (length * 40).clamp(2 * length, values.len());
+            $(check::<$t, _>(&$device, &values[..most], length, $op);)*
+        }
+    }};
+}
+
+of_types! {
+    unsigned_integers: |x| x.into(), [u8 u16 u32 u64 u128],
+        [Sum Product WrappingSum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         BitAnd BitOr BitXor CountNonzero Any All SumAbs SumSquares];
+    narrow_signed_integers: |x| x.cast_signed().into(), [i8 i16 i32],
+        [Sum Product WrappingSum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         BitAnd BitOr BitXor CountNonzero Any All SumAbs SumSquares];
+    wide_signed_integers: |x| x.cast_signed().into(), [i64 i128],
+        [Sum Product WrappingSum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         BitAnd BitOr BitXor CountNonzero Any All SumAbs SumSquares];
+    checked_sums: |x| (x % 128).into(), [u32 u64 u128 i32 i64 i128], [CheckedSum];
+    floats: |x| f32::from(x % 8).into(), [f32 f64],
+        [Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum];
+    halves: |x| (x % 8).into(), [f16 bf16],
+        [Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum];
+    wide_sums: |x| (x % 8).into(), [f32], [WideSum];
+}
+
+/// Moments are computed by divisions, so they agree to some digits only.
+#[test]
+fn moments() {
+    fn check<T: Item>(device: &Device, make: impl Fn(u8) -> T)
+    where
+        Moments: RowOperation<T, Output = warpfold::Statistics>,
+    {
+        let mut random = random();
+        let bytes: Vec<u8> = (0..20_000).map(|_| random.random()).collect();
+        let values: Vec<T> = bytes.iter().map(|&byte| make(byte)).collect();
+        for length in LENGTHS {
+            let rows = (values.len() / length).min(40);
+            let matrix = &values[..rows * length];
+            let matrix = Array::new(matrix, &[rows as u64, length as u64]).unwrap();
+            let results = device.reduce_rows(&matrix, Moments).unwrap();
+            for (row, result) in bytes.chunks(length).zip(&results) {
+                let n = length as f64;
+                let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+                let m2: f64 = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+                assert_eq!(result.count, length as u64);
+                let (found, name) = ((result.mean(), result.squared_deviations()), T::NAME);
+                assert!((found.0 - mean).abs() <= 1e-12 * 256.0, "{name} {length}: {found:?}");
+                assert!((found.1 - m2).abs() <= 1e-11 * (m2 + 1.0), "{name} {length}: {found:?}");
+            }
+        }
+    }
+    for device in devices() {
+        check::<u8>(&device, |x| x);
+        check::<i16>(&device, i16::from);
+        check::<u32>(&device, u32::from);
+        check::<i64>(&device, i64::from);
+        check::<u128>(&device, u128::from);
+        check::<f16>(&device, f16::from);
+        check::<bf16>(&device, bf16::from);
+        check::<f32>(&device, f32::from);
+        check::<f64>(&device, f64::from);
+    }
+}
+
+/// NaNs, infinities and zeros of both signs, in rows beside each other.
+#[test]
+fn special_values() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let rows = [
+        [1.0, nan, -2.0],
+        [nan, nan, nan],
+        [inf, -inf, 0.0],
+        [0.0, -0.0, 0.0],
+        [-0.0, 0.0, -0.0],
+        [3.0, 3.0, -inf],
+    ];
+    for device in devices() {
+        let buffer = device.upload(rows.as_flattened()).unwrap();
+        let matrix = Array::new(&buffer, &[rows.len() as u64, 3]).unwrap();
+        macro_rules! alike {
+            ($($op:ident)*) => {$({
+                let results = device.reduce_rows(&matrix, $op).unwrap();
+                for (row, result) in rows.iter().zip(&results) {
+                    let alone = device.reduce(row, $op).unwrap();
+                    assert_eq!(format!("{result:?}"), format!("{alone:?}"), "{row:?}");
+                }
+            })*};
+        }
+        alike!(Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum Any);
+    }
+}

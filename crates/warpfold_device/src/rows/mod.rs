@@ -1,0 +1,364 @@
+//! The skeleton of kernels that reduce the rows of an array: one result for each row.
+//!
+//! A *row* is what one result is made of. Its elements need not be neighbours in memory: the
+//! columns of a matrix are rows here, too, and so is each part of a tensor that is reduced along
+//! some of its axes.
+//!
+//! *Tiles.* A warp copies a tile of at most 4 KiB into shared memory while it works on the tile
+//! before, so a warp has kilobytes under way and needs few registers. In shared memory all layouts
+//! look alike: neighbouring elements of a row lie `step` bytes apart, and neighbouring rows
+//! `row_step` bytes. There, a lane takes a *part*, which is 128 bytes of a row at most.
+//!
+//! *Order.* Within a part, the elements are combined in packs of 16 bytes, one pack after the
+//! other, and then the elements behind the last whole pack. The parts of a row are the leaves of a
+//! binary tree that combines neighbours first; where a node has no right neighbour, it goes up as
+//! it is. Nothing else decides the order of the operations. So the bits of a result depend on the
+//! row's elements and their number alone: not on the other rows, nor on where the elements lie, nor
+//! on the launch, nor on the device.
+//!
+//! *Tasks.* A task is a row, or a part of it that is a subtree; its lanes combine their parts by
+//! shuffles, and the tiles of a task meet in a stack. If a row has several tasks, the last task of
+//! each 32 waits for the words of the others, as in [`grid_reduction`](crate::grid_reduction), and
+//! the last one of 32 such groups does the same again.
+//!
+//! # The launch's contract
+//!
+//! A kernel of [`rows!`](crate::rows!) takes `input`, `output`, `slots`, and a [`Plan`] and its
+//! [`Dim`]s number by number. There is at least one row. A row may have no element.
+//!
+//! - Row `r` and step `k`, which both count from 0, are the element at `input` plus the offset of
+//!   `r` by the first [`Plan::kept`] dimensions plus that of `k` by the next [`Plan::reduced`]
+//!   ones. In each of the two lists the first dimension is the one that changes fastest. All
+//!   strides are in bytes.
+//! - The results lie at `output` in the order of the rows.
+//! - The block has [`THREADS`] threads, and the grid has a warp for each task.
+//! - `slots` is as for [`grid_reduction`](crate::grid_reduction), and has a 64-bit word for each
+//!   32-bit word of each row of each task, if a group has several tasks.
+//! - The numbers fit together as [`Plan`] says.
+
+mod finish;
+mod part;
+mod stage;
+mod tree;
+
+use crate::item::Item;
+use crate::source::One;
+use crate::unroll::each;
+use crate::warp::WARP;
+use crate::{Position, Reduction};
+use core::mem::MaybeUninit;
+use cuda_std::ext::{control, copy, grid};
+use cuda_std::{address_space, thread, warp};
+
+/// Threads of a block.
+pub const THREADS: u32 = 64;
+
+/// Bytes of a tile, at most.
+pub const TILE_BYTES: u32 = 4096;
+
+/// Bytes of a part, at most. A tile has as many whole parts as a warp has lanes.
+pub const PART_BYTES: u32 = TILE_BYTES / WARP;
+
+/// The most tiles of a task are 2 to this number.
+pub const LEVELS: u32 = 10;
+
+/// The most dimensions: those of the array, and one for the words of an element.
+pub const DIMS: usize = 9;
+
+/// Bytes of a word.
+const WORD: u32 = 4;
+
+/// Bytes of a pack.
+const PACK: u32 = 16;
+
+/// Bytes of a line of shared memory: one word of each bank.
+const LINE: u32 = 128;
+
+/// Bytes of shared memory for one tile: its lines and the gaps behind them, and one word more,
+/// because a tile need not begin at a word.
+const BUFFER: usize = padded(TILE_BYTES) as usize + PACK as usize;
+
+/// The tiles of a warp that are under way or worked on.
+const STAGES: usize = 2;
+
+/// Warps of a block.
+const WARPS: usize = (THREADS / WARP) as usize;
+
+/// Two tiles for each warp: one under way, and one that is worked on.
+#[address_space(shared)]
+static mut TILES: [MaybeUninit<u128>; WARPS * STAGES * BUFFER / 16] =
+    [const { MaybeUninit::uninit() }; WARPS * STAGES * BUFFER / 16];
+
+/// The sizes and strides of the dimensions, and for each warp the place of a tile in each of them.
+#[address_space(shared)]
+static mut TABLE: [MaybeUninit<u64>; (2 + WARPS) * DIMS] =
+    [const { MaybeUninit::uninit() }; (2 + WARPS) * DIMS];
+
+/// A dimension: its size, and the bytes from one index to the next.
+#[derive(Clone, Copy)]
+pub struct Dim {
+    /// The number of indices.
+    pub size: u64,
+    /// The distance in bytes of neighbours.
+    pub stride: i64,
+}
+
+/// How the rows are cut into tiles and tasks.
+///
+/// A *group* is `tile_rows` neighbouring rows, or what is left of them at the end. A tile has
+/// `tile_steps` steps of a group.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// The first row of this launch, a multiple of `tile_rows`.
+    pub first: u64,
+    /// The number of rows, those before `first` included.
+    pub rows: u64,
+    /// Elements of a row.
+    pub length: u64,
+    /// Rows of a tile. If a row has several tiles, at most 32 divided by the lanes of a row.
+    pub tile_rows: u32,
+    /// Steps of a tile: `length`, or else the elements of as many whole parts as a row has lanes.
+    pub tile_steps: u32,
+    /// Bytes from a row to the next in a tile.
+    pub row_step: u32,
+    /// Bytes from a step to the next in a tile.
+    pub step: u32,
+    /// The number of tiles of a group.
+    pub tiles: u32,
+    /// The number of tiles of a task, a power of two, at most 2 to [`LEVELS`].
+    pub task: u32,
+    /// The number of tasks of a group.
+    pub tasks: u32,
+    /// The number of groups of the launch.
+    pub groups: u32,
+    /// A row has 2 to this number of lanes.
+    pub lanes: u32,
+    /// How a tile is staged, a [`Staging`].
+    pub staging: u32,
+    /// Bytes of a unit, in which a tile is copied: 4 or 16.
+    pub unit: u32,
+    /// Where a tile is not one piece, 2 to this number is its extent along the faster index, in
+    /// units or elements.
+    pub fast: u32,
+    /// The number of dimensions of the rows.
+    pub kept: u32,
+    /// The number of dimensions of the steps.
+    pub reduced: u32,
+}
+
+/// How a tile gets from global to shared memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Staging {
+    /// The tile is one piece of memory, with the strides that it has in shared memory.
+    Piece = 0,
+    /// Units, of which neighbours belong to neighbouring rows. The size of the first kept dimension
+    /// counts units, and its stride is that of units.
+    RowUnits = 1,
+    /// Units, of which neighbours belong to neighbouring steps. The size of the first reduced
+    /// dimension counts units, and its stride is that of units.
+    StepUnits = 2,
+    /// Elements of less than a word, of which neighbours belong to neighbouring rows.
+    RowElements = 3,
+    /// Elements of less than a word, of which neighbours belong to neighbouring steps.
+    StepElements = 4,
+}
+
+/// A tile, by what it belongs to.
+#[derive(Clone, Copy)]
+struct Tile {
+    /// The number of the group in the launch.
+    group: u32,
+    /// The number of the task in its group.
+    task: u32,
+    /// The number of the tile in its task.
+    number: u32,
+}
+
+impl Tile {
+    /// The first row of the group.
+    #[inline(always)]
+    fn row(self, plan: &Plan) -> u64 {
+        plan.first + u64::from(self.group) * u64::from(plan.tile_rows)
+    }
+    /// The number of rows.
+    #[inline(always)]
+    fn rows(self, plan: &Plan) -> u32 {
+        (plan.rows - self.row(plan)).min(plan.tile_rows.into()) as u32
+    }
+    /// The number of the tile in its group.
+    #[inline(always)]
+    fn of_group(self, plan: &Plan) -> u32 {
+        self.task * plan.task + self.number
+    }
+    /// The first step.
+    #[inline(always)]
+    fn step(self, plan: &Plan) -> u64 {
+        u64::from(self.of_group(plan)) * u64::from(plan.tile_steps)
+    }
+    /// The number of steps.
+    #[inline(always)]
+    fn steps(self, plan: &Plan) -> u32 {
+        (plan.length - self.step(plan)).min(plan.tile_steps.into()) as u32
+    }
+    /// The next tile of the task, if there is one.
+    #[inline(always)]
+    fn next(self, plan: &Plan) -> Option<Self> {
+        (!self.is_last(plan)).then_some(Self { number: self.number + 1, ..self })
+    }
+    /// Whether this is the last tile of its task.
+    #[inline(always)]
+    fn is_last(self, plan: &Plan) -> bool {
+        self.number + 1 == plan.task || self.of_group(plan) + 1 == plan.tiles
+    }
+}
+
+/// Where byte number `at` of a tile is in its buffer. A pack is left out behind each line, so that
+/// lanes whose parts lie 128 bytes apart read different banks.
+#[inline(always)]
+const fn padded(at: u32) -> u32 {
+    at + at / LINE * PACK
+}
+
+/// Reduces the rows of an array. This is the whole body of a kernel that [`rows!`](crate::rows!)
+/// stamps out. `stack` has room for [`LEVELS`] accumulators of each thread.
+///
+/// # Safety
+/// The launch keeps [its contract](self#the-launchs-contract), and `stack` is shared memory.
+#[inline(always)]
+pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
+    input: *const T,
+    output: *mut R::Raw,
+    slots: *mut u64,
+    stack: *mut u32,
+    plan: Plan,
+    dims: [Dim; DIMS],
+) {
+    grid::launch_dependents();
+    let tid = thread::thread_idx_x();
+    let (warp_of_block, lane) = (tid / WARP, tid % WARP);
+    let table = (&raw mut TABLE).cast::<u64>();
+    // SAFETY: shared memory has these places; each thread writes places of its own before the
+    // barrier, and each warp has its own tiles and places. All branches around collective calls are
+    // the same in all lanes of a warp. The rest is the launch's contract.
+    unsafe {
+        if tid == 0 {
+            each(DIMS, |i| {
+                *table.add(2 * i) = dims[i].size;
+                *table.add(2 * i + 1) = dims[i].stride as u64;
+            });
+        }
+        thread::sync_threads();
+        let warp = thread::block_idx_x() * WARPS as u32 + warp_of_block;
+        if warp >= plan.groups * plan.tasks {
+            return;
+        }
+        // Neighbouring warps have neighbouring groups, because these are often neighbours in
+        // memory.
+        let groups = plan.groups.max(1);
+        let (task, group) = (warp / groups, warp % groups);
+        let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * STAGES * BUFFER);
+        let places = table.add((2 + warp_of_block as usize) * DIMS);
+        let stager = stage::Stager { input: input as u64, table, places, lane };
+        let stack = tree::Stack { words: stack.add(tid as usize) };
+
+        grid::wait_for_dependencies();
+        // The tile that is worked on, and the tile that is copied next.
+        let mut here = Tile { group, task, number: 0 };
+        let mut ahead = Some(here);
+        let (mut to, mut from, mut under_way) = (0, 0, 0);
+        let mut shifts = [0; STAGES];
+        loop {
+            control::keep_rolled();
+            let mut shift = 0;
+            if let Some(tile) = ahead {
+                shift = stager.stage::<T>(tiles.add(to), tile, &plan);
+                ahead = tile.next(&plan);
+            }
+            copy::commit();
+            to = if to == (STAGES - 1) * BUFFER { 0 } else { to + BUFFER };
+            shifts = core::array::from_fn(|i| if i + 1 < STAGES { shifts[i + 1] } else { shift });
+            under_way += 1;
+            if under_way < STAGES {
+                continue;
+            }
+            copy::wait_but_newest();
+            warp::sync_warp(u32::MAX);
+            let worker = Worker { tiles, buffer: from, shift: shifts[0], lane, stack, slots };
+            worker.work::<T, R>(output, here, &plan);
+            warp::sync_warp(u32::MAX);
+            from = if from == (STAGES - 1) * BUFFER { 0 } else { from + BUFFER };
+            let Some(next) = here.next(&plan) else { break };
+            here = next;
+        }
+    }
+}
+
+/// What a warp needs to reduce a tile that has arrived.
+#[derive(Clone, Copy)]
+struct Worker {
+    /// Shared memory for two tiles.
+    tiles: *mut u8,
+    /// Where this tile is in it.
+    buffer: usize,
+    /// How many bytes behind that the first element is.
+    shift: u32,
+    lane: u32,
+    stack: tree::Stack,
+    slots: *mut u64,
+}
+
+impl Worker {
+    /// Reduces a tile, and passes on what its rows have become.
+    ///
+    /// # Safety
+    /// The whole warp calls this, for each tile of a task in order. The rest is that of [`rows`].
+    #[inline(always)]
+    unsafe fn work<T: Item, R: Reduction<Source = One<T>>>(
+        self,
+        output: *mut R::Raw,
+        here: Tile,
+        plan: &Plan,
+    ) {
+        let Self { tiles, buffer, shift, lane, stack, slots } = self;
+        let rows = here.rows(plan);
+        let is_first_lane = lane & ((1 << plan.lanes) - 1) == 0;
+        let mut pass = 0;
+        // SAFETY: the caller's contract. All lanes take the same branches, except the one that
+        // writes a result.
+        unsafe {
+            while pass < rows {
+                control::keep_rolled();
+                let own = pass + (lane >> plan.lanes);
+                let mut acc = part::part::<T, R>(tiles.add(buffer), shift, own, lane, here, plan);
+                acc = tree::lanes::<R>(acc, plan.lanes);
+                let mut is_whole = plan.tiles == 1;
+                if !is_whole {
+                    let is_last = here.is_last(plan);
+                    acc = stack.push::<R>(acc, here.number, is_last);
+                    is_whole = is_last && plan.tasks == 1;
+                    if is_last && !is_whole {
+                        let base = u64::from(here.group) * u64::from(plan.tasks);
+                        let meeting = finish::Meeting {
+                            slots,
+                            first: base * u64::from(plan.tile_rows) + u64::from(own),
+                            words: tiles.cast(),
+                            stack,
+                            lane,
+                            is_row: own < rows,
+                        };
+                        (acc, is_whole) = meeting.combine::<R>(acc, here.task, plan);
+                    }
+                }
+                if is_whole && is_first_lane && own < rows {
+                    let index = |position: Position| {
+                        u64::from(position.block) << 32 | u64::from(position.number)
+                    };
+                    let row = here.row(plan) + u64::from(own);
+                    output.add(row as usize).write(R::raw(acc, index));
+                }
+                pass += WARP >> plan.lanes;
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a lane makes of its part of a row.
+
+use super::{LINE, PACK, PART_BYTES, Plan, Tile, padded};
+use crate::item::{Item, Pack};
+use crate::source::One;
+use crate::unroll::each;
+use crate::{Position, Reduction};
+use cuda_std::ext::{control, copy};
+
+/// The accumulator of this lane's part of the row `own` of a tile, of the rows in the tile. The
+/// first element of the tile lies `shift` bytes behind `tile`.
+///
+/// # Safety
+/// The tile has been copied to `tile`, and all copies have arrived.
+#[inline(always)]
+pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
+    tile: *const u8,
+    shift: u32,
+    own: u32,
+    lane: u32,
+    here: Tile,
+    plan: &Plan,
+) -> R::Acc {
+    let most = PART_BYTES / size_of::<T>() as u32;
+    let number = lane & ((1 << plan.lanes) - 1);
+    let first = number * most;
+    let there = if own < here.rows(plan) { here.steps(plan) } else { 0 };
+    let count = there.saturating_sub(first).min(most);
+    let (packs, rest) = (count / T::PER_PACK as u32, count % T::PER_PACK as u32);
+    let mut at = shift + own * plan.row_step + first * plan.step;
+    let position = |number: u32| {
+        let index = here.step(plan) + u64::from(first + number);
+        Position { block: (index >> 32) as u32, number: index as u32 }
+    };
+    // Whether each pack of each row is a pack of shared memory.
+    let is_whole =
+        plan.step == size_of::<T>() as u32 && (shift | plan.row_step).is_multiple_of(PACK);
+    // Whether the elements of a row lie at equal distances in the padded tile, too.
+    let is_even = plan.step.is_multiple_of(LINE);
+    let mut kept = R::start();
+    let mut place = 0;
+    // SAFETY: the elements below `count` are in the tile.
+    unsafe {
+        while place < packs {
+            control::keep_rolled();
+            let mut pack = [0; 4];
+            if is_whole {
+                pack = copy::read_pack(tile.add(padded(at) as usize).cast());
+            } else if is_even {
+                let (first, step) = (padded(at), padded(plan.step));
+                each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, first + i as u32 * step));
+            } else {
+                each(T::PER_PACK, |i| {
+                    put::<T>(&mut pack, i, tile, padded(at + i as u32 * plan.step));
+                });
+            }
+            kept = R::pack(kept, pack, place);
+            place += 1;
+            at += T::PER_PACK as u32 * plan.step;
+        }
+        let mut acc = R::finish(kept, position(0));
+        let mut item = 0;
+        while item < rest {
+            control::keep_rolled();
+            let mut pack = [0; 4];
+            put::<T>(&mut pack, 0, tile, padded(at));
+            let position = position(packs * T::PER_PACK as u32 + item);
+            acc = R::append(acc, R::item(T::element(pack, 0), position));
+            item += 1;
+            at += plan.step;
+        }
+        acc
+    }
+}
+
+/// Puts the element that lies `at` bytes behind `tile` into place `i` of a pack, in which this
+/// place is 0.
+///
+/// # Safety
+/// The element is there.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "an element is aligned in the tile")]
+unsafe fn put<T: Item>(pack: &mut Pack, i: usize, tile: *const u8, at: u32) {
+    let place = tile.wrapping_add(at as usize);
+    let bits = i * size_of::<T>() * 8;
+    // SAFETY: the caller's contract. An element lies within a line, so that its words are
+    // neighbours.
+    unsafe {
+        match size_of::<T>() {
+            1 => pack[bits / 32] |= u32::from(*place) << (bits % 32),
+            2 => pack[bits / 32] |= u32::from(*place.cast::<u16>()) << (bits % 32),
+            size => each(size / 4, |word| pack[bits / 32 + word] = *place.cast::<u32>().add(word)),
+        }
+    }
+}
