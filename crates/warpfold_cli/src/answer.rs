@@ -56,6 +56,31 @@ impl Value {
         }
     }
 
+    /// The type of an array of these values: for integers the narrowest of `i64`, `u64`, `i128` and
+    /// `u128` that holds all of them. `None` if none does.
+    pub(crate) fn common_dtype(values: &[Self]) -> Option<Dtype> {
+        let integers = || {
+            values.iter().filter_map(|value| match value {
+                Self::Int(value) => Some(value),
+                _ => None,
+            })
+        };
+        let (Some(least), Some(greatest)) = (integers().min(), integers().max()) else {
+            return values.first().map_or(Some(Dtype::I64), Self::dtype);
+        };
+        let is_signed = least.sign() == num_bigint::Sign::Minus;
+        let of = |value: &BigInt| Self::Int(value.clone()).dtype();
+        match (of(least)?, of(greatest)?) {
+            (_, Dtype::U128) if is_signed => None,
+            (Dtype::I128, _) | (_, Dtype::U64) if is_signed => Some(Dtype::I128),
+            (_, greatest) => Some(greatest),
+        }
+    }
+
+    pub(crate) fn is_negative_integer(&self) -> bool {
+        matches!(self, Self::Int(value) if value.sign() == num_bigint::Sign::Minus)
+    }
+
     /// The little-endian bytes of the value in the type [`Self::dtype`].
     pub(crate) fn bytes(&self) -> Vec<u8> {
         match self {
@@ -191,5 +216,25 @@ mod tests {
         assert_eq!(u128::MAX.value().bytes(), u128::MAX.to_le_bytes());
         let beyond = BigInt::from(u128::MAX) + 1u8;
         assert_eq!(Value::Int(beyond).dtype(), None);
+    }
+    #[test]
+    fn integers_have_a_common_type() {
+        let (i64s, u64s, u128s) =
+            (i128::from(i64::MAX), i128::from(u64::MAX), BigInt::from(u128::MAX));
+        for (values, dtype) in [
+            (&[][..], Dtype::I64),
+            (&[3, -1, i64s], Dtype::I64),
+            (&[3, u64s], Dtype::U64),
+            (&[u64s, -1], Dtype::I128),
+            (&[u64s + 1, 0], Dtype::I128),
+            (&[i128::from(i64::MIN) - 1, 0], Dtype::I128),
+        ] {
+            let values: Vec<_> = values.iter().map(|value| value.value()).collect();
+            assert_eq!(Value::common_dtype(&values), Some(dtype), "{values:?}");
+        }
+        let with_u128 = |other: i128| [Value::Int(u128s.clone()), other.value()];
+        assert_eq!(Value::common_dtype(&with_u128(u64s + 1)), Some(Dtype::U128));
+        assert_eq!(Value::common_dtype(&with_u128(-1)), None);
+        assert_eq!(Value::common_dtype(&[0.5f32.value(), 1f32.value()]), Some(Dtype::F32));
     }
 }

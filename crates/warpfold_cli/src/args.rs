@@ -23,6 +23,7 @@ pub(crate) enum Call {
 
 /// The arguments of an operation.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent flags")]
 pub(crate) struct ReduceArgs {
     /// The arrays: .npy files, arrays of .npz files (FILE.npz:ARRAY), raw files with --type, or -
     /// for the standard input
@@ -38,10 +39,28 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_name = "N", default_value = "0", value_parser = number("--ddof", "1"))]
     pub(crate) ddof: u64,
 
+    /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
+    /// the end. There is one result for each index of the other axes. The array must be a .npy file
+    /// or of a .npz file
+    #[arg(
+        long,
+        value_name = "AXES",
+        value_delimiter = ',',
+        num_args = 1,
+        allow_hyphen_values = true,
+        value_parser = axis
+    )]
+    pub(crate) axis: Vec<isize>,
+
+    /// Keep the axes that are reduced in the shape of the results, with the size 1
+    #[arg(long)]
+    pub(crate) keepdims: bool,
+
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 
-    /// Compute the result on the CPU too, and compare; if they differ, the exit status is 1
+    /// Compute the result on the CPU too, and compare; if they differ, the exit status is 1. Along
+    /// axes, all results are compared
     #[arg(long)]
     pub(crate) verify: bool,
 
@@ -59,7 +78,7 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Save the result as a .npy file too
+    /// Save the result as a .npy file too, or the results along axes in their shape
     #[arg(long, value_name = "FILE.npy", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -101,6 +120,15 @@ fn piece(text: &str) -> anyhow::Result<u64> {
         bytes @ 16.. => Ok(bytes),
         bytes => bail!("--piece {bytes}: a piece has at least 16 bytes"),
     }
+}
+
+fn axis(text: &str) -> anyhow::Result<isize> {
+    text.trim().parse().with_context(|| {
+        format!(
+            "--axis '{text}': an axis is a whole number, and several have commas between them, \
+             such as 0,-1"
+        )
+    })
 }
 
 /// Parses a type, and tells completions which there are.
@@ -177,6 +205,8 @@ pub(crate) fn command() -> Command {
             .override_usage(usage)
             .after_help(EXIT_STATUS)
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
+            .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
+            .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
             })

@@ -28,7 +28,13 @@ pub(crate) fn on(device: &Device) -> String {
 /// The failure for an error of the library. What the input does not allow is refused.
 pub(crate) fn failure(error: Error) -> Failure {
     match error {
-        Error::Empty { .. } | Error::Lengths { .. } | Error::TooLong { .. } => refused(error),
+        Error::Empty { .. }
+        | Error::Lengths { .. }
+        | Error::TooLong { .. }
+        | Error::Axis { .. }
+        | Error::AxisTwice { .. }
+        | Error::Rank { .. }
+        | Error::Rows { .. } => refused(error),
         Error::Device(DeviceError::Interrupted { .. }) => Failure::Interrupted(error.into()),
         error => failed(error),
     }

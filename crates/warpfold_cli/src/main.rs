@@ -2,6 +2,7 @@
 
 mod answer;
 mod args;
+mod axes;
 mod device;
 mod doctor;
 mod done;
@@ -27,6 +28,7 @@ use warpfold_tools::{
 
 use crate::{
     args::{Call, EXAMPLES, ReduceArgs, command, parse},
+    axes::Axes,
     operation::Operation,
     report::Report,
     run::Job,
@@ -49,6 +51,11 @@ fn main() -> ExitCode {
 }
 
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
+    if !args.axis.is_empty() {
+        check_axis(operation, args)?;
+    } else if args.keepdims {
+        return Err(refused(anyhow!("--keepdims: it keeps the axes of --axis, which is missing")));
+    }
     let (first, second) =
         args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
     let mut arrays = elements::open(&args.files, args.dtype)?;
@@ -66,12 +73,17 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
             types.join(", ")
         ))
     })?;
+    let axes = match args.axis.as_slice() {
+        [] => None,
+        axis => Some(Axes::new(&arrays[0], axis, args.keepdims)?),
+    };
     let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
     let devices = args.device.device.open()?;
     let progress = Progress::new();
     let outcome = task.run(Job {
         first: arrays,
         second,
+        axes,
         devices: &devices,
         piece: args.piece,
         repeat: args.repeat.unwrap_or(0),
@@ -86,16 +98,47 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     }
     report.print(args.json)?;
     report.notes(args.verbose);
-    if let Some(verdict) = outcome.verdict.as_ref().filter(|verdict| !verdict.agrees) {
+    let wrong = outcome.verdicts.iter().position(|verdict| !verdict.agrees);
+    if let Some(k) = wrong {
+        let (answer, verdict) = (&outcome.answers[k], &outcome.verdicts[k]);
+        let number = if outcome.axes.is_some() { format!(" {k}") } else { String::new() };
         return Err(failed(anyhow!(
-            "the result is {}, and the CPU's is {}{}",
-            outcome.answer,
+            "the result{number} is {answer}, and the CPU's is {}{}",
             verdict.reference,
             verdict.bound.map_or(String::new(), |bound| format!(", within {bound:.3e}"))
         )));
     }
     if interrupted() && outcome.times.len() < args.repeat.unwrap_or(0) as usize {
         return Err(Failure::Interrupted(anyhow!("{} runs were measured", outcome.times.len())));
+    }
+    Ok(())
+}
+
+/// Refuses what does not go together with axes.
+fn check_axis(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
+    let refuse = |why: String| Err(refused(anyhow!("--axis: {why}")));
+    if operation.is_pair() {
+        return refuse(format!("{operation} takes two arrays, and only one is reduced along axes"));
+    }
+    if !operation.has_rows() {
+        return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
+    }
+    if let [first, second, ..] = args.files.as_slice() {
+        return refuse(format!(
+            "one array is reduced along axes, not {} and {} together",
+            first.display(),
+            second.display()
+        ));
+    }
+    if let Some(bytes) = args.piece {
+        return refuse(format!(
+            "an array is reduced as a whole along axes, without --piece {bytes}"
+        ));
+    }
+    if operation == Operation::MinMax && args.output.is_some() {
+        return refuse(
+            "--output saves one number for each row, so save the results of min and of max".into(),
+        );
     }
     Ok(())
 }

@@ -147,6 +147,11 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
+    /// Whether the operation reduces arrays along axes too.
+    pub(crate) const fn has_rows(self) -> bool {
+        !self.is_pair() && !matches!(self, O::Exact)
+    }
+
     /// Whether the result depends on which elements come first.
     pub(crate) const fn is_ordered(self) -> bool {
         matches!(self, O::ArgMin | O::ArgMax | O::ArgMinimum | O::ArgMaximum)

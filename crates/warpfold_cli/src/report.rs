@@ -31,17 +31,38 @@ pub(crate) struct Report<'a> {
     pub(crate) outcome: &'a Outcome,
 }
 
+/// The most results along axes that are printed for people.
+const PRINTED: usize = 20;
+
 #[derive(Serialize)]
 #[serde(untagged)]
 enum JsonResult {
     One(Box<RawValue>),
-    Extremes { min: Box<RawValue>, max: Box<RawValue> },
+    Extremes {
+        min: Box<RawValue>,
+        max: Box<RawValue>,
+    },
+    /// A result along axes. That of a whole array has its element beside it.
+    Indexed {
+        index: u64,
+        element: Box<RawValue>,
+    },
 }
 
 #[derive(Serialize)]
 struct Json {
     operation: &'static str,
-    result: JsonResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<JsonResult>,
+    /// The axes that were reduced, numbered from 0 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axes: Option<Vec<isize>>,
+    /// The shape of the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<Vec<u64>>,
+    /// The results along axes, in C order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<Vec<JsonResult>>,
     /// The type of the result; `null` if no type of 128 bits holds it.
     result_type: Option<&'static str>,
     /// The element at the index that is the result.
@@ -70,9 +91,17 @@ struct JsonDevice {
 struct JsonVerdict {
     agrees: bool,
     /// The CPU's result, as text.
-    reference: String,
+    reference: OneOrAll<String>,
     /// `null` if the result must be the same, or if no bound holds.
-    error_bound: Option<f64>,
+    error_bound: OneOrAll<Option<f64>>,
+}
+
+/// What belongs to the only result, or to each result along axes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OneOrAll<V> {
+    One(V),
+    All(Vec<V>),
 }
 
 #[derive(Serialize)]
@@ -92,22 +121,40 @@ impl Report<'_> {
             let text = serde_json::to_string_pretty(&self.json()).map_err(failed)?;
             written(writeln!(stdout, "{text}"))
         } else {
-            written(writeln!(stdout, "{}", self.outcome.answer))
+            written(self.print_lines(&mut stdout))
         }
     }
 
+    /// Writes the result, or the shape and the first of the results along axes.
+    fn print_lines(&self, stdout: &mut impl io::Write) -> io::Result<()> {
+        let Outcome { answers, axes, .. } = self.outcome;
+        if let Some(axes) = axes {
+            writeln!(stdout, "shape {}", shape_text(&axes.results))?;
+        }
+        for answer in answers.iter().take(PRINTED) {
+            writeln!(stdout, "{answer}")?;
+        }
+        if answers.len() > PRINTED {
+            let whole = match self.operation {
+                Operation::MinMax => "--json prints",
+                _ => "--output FILE keeps",
+            };
+            writeln!(stdout, "… and {} more; {whole} them all", answers.len() - PRINTED)?;
+        }
+        Ok(())
+    }
+
     fn json(&self) -> Json {
-        let Outcome { answer, n, wrapped, verdict, times, pieces } = self.outcome;
-        let (result, shown, element) = match answer {
-            Answer::One(value) => (JsonResult::One(value.json()), value.clone(), None),
-            Answer::Extremes { min, max } => {
-                (JsonResult::Extremes { min: min.json(), max: max.json() }, min.clone(), None)
+        let Outcome { answers, axes, n, wrapped, times, pieces, .. } = self.outcome;
+        let (mut result, mut element, mut results) = (None, None, None);
+        match (axes, &answers[..]) {
+            (None, [Answer::Indexed { index, value }]) => {
+                result = Some(JsonResult::One(Value::Int((*index).into()).json()));
+                element = Some(value.json());
             }
-            Answer::Indexed { index, value } => {
-                let index = Value::Int((*index).into());
-                (JsonResult::One(index.json()), index, Some(value.json()))
-            }
-        };
+            (None, answers) => result = answers.first().map(json_result),
+            (Some(_), answers) => results = Some(answers.iter().map(json_result).collect()),
+        }
         let times = median(times).map(|median| JsonTimes {
             kind: self.devices[0].info().kind.time_kind(),
             median_seconds: median.as_secs_f64(),
@@ -117,7 +164,10 @@ impl Report<'_> {
         Json {
             operation: self.operation.name(),
             result,
-            result_type: self.result_type(&shown).map(Dtype::name),
+            axes: axes.as_ref().map(|axes| axes.numbers.clone()),
+            shape: axes.as_ref().map(|axes| axes.results.clone()),
+            results,
+            result_type: self.result_type().map(Dtype::name),
             element,
             wrapped: *wrapped,
             inputs: self.inputs.to_vec(),
@@ -129,33 +179,52 @@ impl Report<'_> {
                 .iter()
                 .map(|device| JsonDevice { device: name(device), name: device.info().name.clone() })
                 .collect(),
-            verified: verdict.as_ref().map(|verdict| JsonVerdict {
-                agrees: verdict.agrees,
-                reference: verdict.reference.clone(),
-                error_bound: verdict.bound.filter(|bound| bound.is_finite()),
-            }),
+            verified: self.json_verdict(),
             times,
         }
     }
 
-    /// The type of an element of the result: that of the elements for an element, and else that of
-    /// the value.
-    fn result_type(&self, value: &Value) -> Option<Dtype> {
+    fn json_verdict(&self) -> Option<JsonVerdict> {
+        let Outcome { axes, verdicts, .. } = self.outcome;
+        let references = verdicts.iter().map(|verdict| verdict.reference.clone());
+        let bounds = verdicts.iter().map(|verdict| verdict.bound.filter(|bound| bound.is_finite()));
+        (!verdicts.is_empty()).then(|| JsonVerdict {
+            agrees: verdicts.iter().all(|verdict| verdict.agrees),
+            reference: one_or_all(references, axes.is_some()),
+            error_bound: one_or_all(bounds, axes.is_some()),
+        })
+    }
+
+    /// The numbers of the results, in order: two for each result of `minmax`.
+    fn values(&self) -> Vec<Value> {
+        let of = |answer: &Answer| match answer {
+            Answer::One(value) => vec![value.clone()],
+            Answer::Extremes { min, max } => vec![min.clone(), max.clone()],
+            Answer::Indexed { index, .. } => vec![Value::Int((*index).into())],
+        };
+        self.outcome.answers.iter().flat_map(of).collect()
+    }
+
+    /// The type of the results: that of the elements for an element, and else the narrowest that
+    /// holds all of them. Indices along axes have 64 bits and no sign.
+    fn result_type(&self) -> Option<Dtype> {
         use Operation as O;
-        match (self.operation, value) {
-            (
-                O::Min
-                | O::Max
-                | O::MinMax
-                | O::Minimum
-                | O::Maximum
-                | O::BitAnd
-                | O::BitOr
-                | O::BitXor
-                | O::WrappingSum,
-                Value::Int(_),
-            ) if self.dtype != Dtype::Bool => Some(self.dtype),
-            _ => value.dtype(),
+        match self.operation {
+            O::Min
+            | O::Max
+            | O::MinMax
+            | O::Minimum
+            | O::Maximum
+            | O::BitAnd
+            | O::BitOr
+            | O::BitXor => Some(self.dtype),
+            O::WrappingSum if self.dtype != Dtype::Bool => Some(self.dtype),
+            O::Mean | O::Var | O::Std => Some(Dtype::F64),
+            operation if operation.is_ordered() && self.outcome.axes.is_some() => Some(Dtype::U64),
+            _ => match (self.values().as_slice(), &self.outcome.of_nothing) {
+                ([], Some(Answer::One(value))) => value.dtype(),
+                (values, _) => Value::common_dtype(values),
+            },
         }
     }
 
@@ -166,10 +235,11 @@ impl Report<'_> {
 
     /// Writes notes to stderr: what every user must know, and with `verbose` the rest.
     pub(crate) fn notes(&self, verbose: bool) {
-        let Outcome { n, wrapped, verdict, times, pieces, answer } = self.outcome;
+        let Outcome { answers, axes, n, wrapped, verdicts, times, pieces, .. } = self.outcome;
         if *wrapped == Some(true) {
             note(format_args!(
-                "the result wrapped around, because the exact {} does not fit into its type",
+                "{} wrapped around, because the exact {} does not fit into its type",
+                if axes.is_some() { "at least one result" } else { "the result" },
                 self.operation
             ));
         }
@@ -182,7 +252,9 @@ impl Report<'_> {
                 self.bytes() as f64 / median.as_secs_f64() / 1e9
             ));
         }
-        if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.agrees) {
+        if axes.is_some() {
+            self.note_verdicts();
+        } else if let Some(verdict) = verdicts.first().filter(|verdict| verdict.agrees) {
             match verdict.bound {
                 None => note(format_args!("the CPU's result is the same: {}", verdict.reference)),
                 Some(bound) if bound.is_infinite() => note(format_args!(
@@ -202,8 +274,9 @@ impl Report<'_> {
                 .map(|device| format!("{} ({})", name(device), device.info().name))
                 .collect();
             note(format_args!(
-                "{} of {n} {} elements from {}, in {pieces} piece(s), on {}",
+                "{}{} of {n} {} elements from {}, in {pieces} piece(s), on {}",
                 self.operation,
+                axes.as_ref().map_or(String::new(), |axes| format!(" along {}", axes.described())),
                 self.dtype,
                 self.inputs.join(", "),
                 names.join(", ")
@@ -211,38 +284,89 @@ impl Report<'_> {
             if let Some(reason) = self.devices[0].fallback_note() {
                 note(reason);
             }
-            if let Answer::Indexed { index, value } = answer {
+            if let (None, [Answer::Indexed { index, value }]) = (axes, &answers[..]) {
                 note(format_args!("the element {index} is {value}"));
             }
         }
     }
 
-    /// Saves the result as a `.npy` file: an array without dimensions or, of two values, with one.
+    /// Says that the CPU's results along axes are the same, unless one differs.
+    fn note_verdicts(&self) {
+        let verdicts = &self.outcome.verdicts;
+        if verdicts.is_empty() || verdicts.iter().any(|verdict| !verdict.agrees) {
+            return;
+        }
+        let n = verdicts.len();
+        let unbounded = verdicts.iter().filter(|verdict| verdict.bound == Some(f64::INFINITY));
+        match unbounded.count() {
+            0 => note(format_args!("{n} of {n} results agree with the CPU's")),
+            free => note(format_args!(
+                "{n} of {n} results agree with the CPU's, and no bound holds for {free} of them, \
+                 because partial results may leave the range of the type"
+            )),
+        }
+    }
+
+    /// Saves the result as a `.npy` file: an array without dimensions or, of two values, with one;
+    /// or the results along axes in their shape.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
-        let (values, shape): (Vec<Value>, &[u64]) = match &self.outcome.answer {
-            Answer::One(value) => (vec![value.clone()], &[]),
-            Answer::Extremes { min, max } => (vec![min.clone(), max.clone()], &[2]),
-            Answer::Indexed { index, .. } => (vec![Value::Int((*index).into())], &[]),
+        let values = self.values();
+        let shape = match (&self.outcome.axes, values.len()) {
+            (Some(axes), _) => axes.results.as_slice(),
+            (None, 1) => &[],
+            (None, _) => &[2],
         };
-        let dtype = self.result_type(&values[0]).filter(|dtype| dtype.numpy().is_some());
+        let dtype = self.result_type().filter(|dtype| dtype.numpy().is_some());
         let Some(dtype) = dtype else {
+            let results = match (&self.outcome.axes, &self.outcome.answers[..]) {
+                (None, [answer]) => answer.to_string(),
+                _ => "all of these results".into(),
+            };
             return Err(refused(anyhow!(
-                "--output {}: NumPy has no type that holds {}",
-                path.display(),
-                self.outcome.answer
+                "--output {}: NumPy has no type that holds {results}",
+                path.display()
             )));
         };
         let bytes: Vec<u8> = values
             .iter()
             .flat_map(|value| {
                 let mut bytes = value.bytes();
-                bytes.truncate(dtype.size());
+                let sign = if value.is_negative_integer() { 0xff } else { 0 };
+                bytes.resize(dtype.size(), sign);
                 bytes
             })
             .collect();
         write_npy(path, dtype, shape, &bytes)
             .with_context(|| format!("--output {}: the file cannot be written", path.display()))
             .map_err(failed)
+    }
+}
+
+fn one_or_all<V>(mut values: impl Iterator<Item = V>, are_all: bool) -> OneOrAll<V> {
+    match (are_all, values.next()) {
+        (false, Some(value)) => OneOrAll::One(value),
+        (_, first) => OneOrAll::All(first.into_iter().chain(values).collect()),
+    }
+}
+
+fn json_result(answer: &Answer) -> JsonResult {
+    match answer {
+        Answer::One(value) => JsonResult::One(value.json()),
+        Answer::Extremes { min, max } => JsonResult::Extremes { min: min.json(), max: max.json() },
+        Answer::Indexed { index, value } => {
+            JsonResult::Indexed { index: *index, element: value.json() }
+        }
+    }
+}
+
+/// A shape as NumPy writes it.
+fn shape_text(shape: &[u64]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        shape => {
+            let sizes: Vec<_> = shape.iter().map(ToString::to_string).collect();
+            format!("({})", sizes.join(", "))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use warpfold::{Device, Error, device::DeviceError, reducer::Item};
 use warpfold_tools::{
     arrays::Array,
@@ -11,6 +11,7 @@ use warpfold_tools::{
 
 use crate::{
     answer::{Answer, Value},
+    axes::{self, Axes},
     done::{Done, failure, on},
     elements::Elements,
     operation::Operation,
@@ -26,6 +27,8 @@ pub(crate) struct Job<'a> {
     pub(crate) first: Vec<Array>,
     /// The second operand of a pair.
     pub(crate) second: Option<Array>,
+    /// The axes along which the only array is reduced. `None` if it is reduced to one number.
+    pub(crate) axes: Option<Axes>,
     /// The devices that share the work.
     pub(crate) devices: &'a [Device],
     /// The bytes of a piece, if the arrays are to be reduced in pieces.
@@ -39,14 +42,19 @@ pub(crate) struct Job<'a> {
 /// What came of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer,
+    /// The answer or, along axes, those of all rows in C order of the other axes.
+    pub(crate) answers: Vec<Answer>,
+    /// The answer of no elements, whose type is that of the answers if there are none.
+    pub(crate) of_nothing: Option<Answer>,
+    /// The axes along which the array was reduced, if it was not reduced to one number.
+    pub(crate) axes: Option<Axes>,
     /// The number of elements of an operand.
     pub(crate) n: u64,
-    /// Whether the exact result does not fit into the type of the answer. `None` if the result of
+    /// Whether an exact result does not fit into the type of its answer. `None` if the result of
     /// the operation never wraps around.
     pub(crate) wrapped: Option<bool>,
-    /// The comparison with the CPU, if it was asked for.
-    pub(crate) verdict: Option<Verdict>,
+    /// The comparison of each answer with the CPU's, if it was asked for.
+    pub(crate) verdicts: Vec<Verdict>,
     /// The times of the runs.
     pub(crate) times: Vec<Duration>,
     /// The number of pieces that were reduced on their own.
@@ -57,6 +65,9 @@ pub(crate) struct Outcome {
 pub(crate) const PIECE_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run<T: Item + Number>(task: &dyn Task<T>, job: Job<'_>) -> Result<Outcome, Failure> {
+    if let Some(axes) = job.axes.clone() {
+        return axes::run(task, &axes, job);
+    }
     let is_ordered = task.operation().is_ordered() || in_different_orders(&job);
     let mut first = Elements::<T>::new(job.first, is_ordered);
     let mut second = job.second.map(|second| Elements::<T>::new(vec![second], is_ordered));
@@ -146,28 +157,42 @@ fn whole_arrays<T: Item + Number>(
     Ok(Done { answer, n, depth, times, pieces: 1 })
 }
 
-/// Times runs with the elements in the device's memory, after three runs to warm a GPU up.
+/// Times runs with the elements in the device's memory.
 fn measure<T: Item>(
     task: &dyn Task<T>,
     device: &Device,
     operands: Operands<'_, T>,
     repeat: u32,
 ) -> Result<Vec<Duration>, Failure> {
-    let too_large = |error| match error {
+    let mut bench =
+        task.bench(device, operands.first.len()).map_err(|error| too_large(error, repeat))?;
+    bench.load(operands).map_err(failure)?;
+    timed(device, repeat, || bench.launch())
+}
+
+/// The failure of a measurement for an error of the library.
+fn too_large(error: Error, repeat: u32) -> Failure {
+    match error {
         Error::Device(error @ DeviceError::OutOfMemory { .. }) => refused(anyhow!(
             "--repeat {repeat}: {error}, and only an array in the device's memory is measured"
         )),
         error => failure(error),
-    };
-    let mut bench = task.bench(device, operands.first.len()).map_err(too_large)?;
-    bench.load(operands).map_err(failure)?;
+    }
+}
+
+/// The times of launches, after three to warm a GPU up.
+pub(crate) fn timed(
+    device: &Device,
+    repeat: u32,
+    mut launch: impl FnMut() -> Result<(), Error>,
+) -> Result<Vec<Duration>, Failure> {
     let warm = if device.info().ordinal.is_some() { 3 } else { 0 };
     let mut times = Vec::new();
     for k in 0..warm + repeat {
         if interrupted() {
             break;
         }
-        let time = device.time(|| bench.launch()).map_err(failure)?;
+        let time = device.time(&mut launch).map_err(failure)?;
         if k >= warm {
             times.push(time);
         }
@@ -175,13 +200,43 @@ fn measure<T: Item>(
     Ok(times)
 }
 
-/// Compares the answer, and gives it the form that the operation asks for.
+/// The outcome of a reduction to one number.
 fn finish<T: Item>(
     task: &dyn Task<T>,
     done: Done,
     facts: Option<&Facts>,
 ) -> Result<Outcome, Failure> {
-    let Done { mut answer, n, depth, times, pieces } = done;
+    let Done { answer, n, depth, times, pieces } = done;
+    let Settled { answer, wrapped, verdict } =
+        settled(task, answer, depth, facts).map_err(failed)?;
+    let verdicts = verdict.into_iter().collect();
+    Ok(Outcome {
+        answers: vec![answer],
+        of_nothing: None,
+        axes: None,
+        n,
+        wrapped,
+        verdicts,
+        times,
+        pieces,
+    })
+}
+
+/// An answer in the form that the operation asks for, and what there is to say about it.
+pub(crate) struct Settled {
+    pub(crate) answer: Answer,
+    pub(crate) wrapped: Option<bool>,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+/// Compares an answer, and gives it the form that the operation asks for. A checked sum that the
+/// type of the elements does not hold is an error.
+pub(crate) fn settled<T: Item>(
+    task: &dyn Task<T>,
+    mut answer: Answer,
+    depth: u64,
+    facts: Option<&Facts>,
+) -> anyhow::Result<Settled> {
     let verdict = facts
         .filter(|facts| facts.is_verified())
         .map(|facts| facts.verdict(&answer, depth, task.ddof()));
@@ -193,7 +248,7 @@ fn finish<T: Item>(
         let own = cut(exact, task.dtype());
         match task.operation() {
             Operation::CheckedSum if own != *exact => {
-                return Err(failed(anyhow!("the sum is {exact}, which no {} holds", task.dtype())));
+                bail!("the sum is {exact}, which no {} holds", task.dtype());
             }
             Operation::WrappingSum => {
                 wrapped = Some(own != *exact);
@@ -202,5 +257,5 @@ fn finish<T: Item>(
             _ => {}
         }
     }
-    Ok(Outcome { answer, n, wrapped, verdict, times, pieces })
+    Ok(Settled { answer, wrapped, verdict })
 }

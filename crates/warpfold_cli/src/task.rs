@@ -4,16 +4,17 @@
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
-    CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, Norm2, Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Stream, Sum,
-    SumAbs, SumSquares, View, WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array as Shaped, BitAnd, BitOr, BitXor,
+    Buffer, CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum,
+    Min, MinMax, Minimum, Moments, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
+    RowReducer, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
 
 use crate::{
     answer::{Answer, IntoAnswer, IntoValue, Value},
+    axes::Axes,
     operation::Operation,
     reference::Number,
     run::{Job, Outcome, run},
@@ -39,6 +40,13 @@ pub(crate) trait Task<T: Item>: Sync {
     ) -> Result<Answer, Error>;
     /// A bench on the device for operands of at most `len` elements.
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error>;
+    /// A bench on the device that holds the elements of an array and reduces them along axes.
+    fn rows(
+        &self,
+        device: &Device,
+        elements: &[T],
+        axes: &Axes,
+    ) -> Result<Box<dyn RowBench>, Error>;
     /// Adds the raw result of the elements from number `start` on to that of the elements before,
     /// if there are any.
     fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8>;
@@ -64,6 +72,16 @@ pub(crate) trait Bench<T> {
     fn raw(&mut self) -> Result<Vec<u8>, Error>;
 }
 
+/// What a device needs to reduce an array along axes: a loaded kernel, the elements and an output.
+pub(crate) trait RowBench {
+    /// Launches the reduction, and does not wait.
+    fn launch(&mut self) -> Result<(), Error>;
+    /// The answers of the last launch.
+    fn answers(&mut self) -> Result<Vec<Answer>, Error>;
+    /// The number of roundings between an element and its result.
+    fn depth(&self) -> u64;
+}
+
 /// A [`Task`] whose operation is known.
 struct Typed<T: Item, O: Reduction<T>> {
     operation: Operation,
@@ -76,12 +94,14 @@ struct Typed<T: Item, O: Reduction<T>> {
 /// What the library's result means. The number is that of [`Task::ddof`].
 type ToAnswer<R> = fn(Result<R, Error>, u64) -> Result<Answer, Error>;
 
-/// The two calls that reduce, with one input or with a pair. The second slice or view is there if
-/// the operation takes pairs.
+/// The calls that reduce, with one input or with a pair. The second slice or view is there if the
+/// operation takes pairs.
 #[derive(Clone, Copy)]
 struct Calls<T: Item, O: Reduction<T>> {
     from_host: FromHost<T, O>,
     on_device: OnDevice<T, O>,
+    /// Makes the bench for rows. `None` if the operation has no rows.
+    rows: Option<Rows<T, O>>,
 }
 
 type FromHost<T, O> = fn(
@@ -98,9 +118,23 @@ type OnDevice<T, O> = fn(
     &Stream,
 ) -> Result<(), Error>;
 
-impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
+type Rows<T, O> = fn(
+    &Device,
+    &[T],
+    &Axes,
+    (ToAnswer<<O as Reduction<T>>::Output>, u64),
+) -> Result<Box<dyn RowBench>, Error>;
+
+impl<T: Item, O: RowOperation<T>> Calls<T, O> {
     const fn single() -> Self {
+        Self { rows: Some(TypedRows::<T, O>::open), ..Self::without_rows() }
+    }
+}
+
+impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
+    const fn without_rows() -> Self {
         Self {
+            rows: None,
             from_host: |reducer, operands, progress| {
                 reducer.reduce_with_progress(operands.first, progress)
             },
@@ -114,6 +148,7 @@ impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
 impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
     const fn pair() -> Self {
         Self {
+            rows: None,
             from_host: |reducer, operands, progress| {
                 let second = operands.second.expect("a pair has a second input");
                 reducer.reduce_with_progress((operands.first, second), progress)
@@ -170,6 +205,16 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         }))
     }
 
+    fn rows(
+        &self,
+        device: &Device,
+        elements: &[T],
+        axes: &Axes,
+    ) -> Result<Box<dyn RowBench>, Error> {
+        let open = self.calls.rows.expect("the arguments ask for no rows that are not there");
+        open(device, elements, axes, (self.answer, self.ddof))
+    }
+
     fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8> {
         let raw = O::moved(bytemuck::pod_read_unaligned(raw), start);
         let raw = match before {
@@ -218,6 +263,54 @@ impl<T: Item, O: Reduction<T>> Bench<T> for TypedBench<T, O> {
     fn raw(&mut self) -> Result<Vec<u8>, Error> {
         let raw = self.output.copy_to_host()?;
         Ok(bytemuck::cast_slice(&raw).to_vec())
+    }
+}
+
+struct TypedRows<T: Item, O: RowOperation<T>> {
+    reducer: RowReducer<T, O>,
+    elements: Buffer<T>,
+    axes: Axes,
+    output: Buffer<O::Raw>,
+    stream: Stream,
+    answer: ToAnswer<O::Output>,
+    ddof: u64,
+}
+
+impl<T: Item, O: RowOperation<T>> TypedRows<T, O> {
+    fn open(
+        device: &Device,
+        elements: &[T],
+        axes: &Axes,
+        (answer, ddof): (ToAnswer<O::Output>, u64),
+    ) -> Result<Box<dyn RowBench>, Error> {
+        let rows = axes.rows();
+        Ok(Box::new(Self {
+            reducer: device.row_reducer(O::default())?,
+            elements: device.upload(elements)?,
+            axes: axes.clone(),
+            output: device.alloc(usize::try_from(rows).map_err(|_| Error::Rows { rows })?)?,
+            stream: device.own_stream()?,
+            answer,
+            ddof,
+        }))
+    }
+}
+
+impl<T: Item, O: RowOperation<T>> RowBench for TypedRows<T, O> {
+    fn launch(&mut self) -> Result<(), Error> {
+        let Axes { numbers, shape, strides, .. } = &self.axes;
+        let array = Shaped::with_strides(&self.elements, shape, strides, 0)?;
+        self.reducer.reduce_axes_into(&array, numbers, &mut self.output, &self.stream).map(drop)
+    }
+
+    fn answers(&mut self) -> Result<Vec<Answer>, Error> {
+        let (raw, length) = (self.output.copy_to_host()?, self.axes.length());
+        // Each row has its own answer, because a sum that overflows is an answer too.
+        raw.into_iter().map(|raw| (self.answer)(O::finish(raw, length), self.ddof)).collect()
+    }
+
+    fn depth(&self) -> u64 {
+        self.reducer.depth(self.axes.length())
     }
 }
 
@@ -278,7 +371,7 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::Sum | O::WrappingSum | O::CheckedSum => {
             choose!(at, integers, CheckedSum, single, exact_sum)
         }
-        O::Exact => choose!(at, floats, ReproducibleSum, single, plain),
+        O::Exact => choose!(at, floats, ReproducibleSum, without_rows, plain),
         O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
         O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
         O::Product => choose!(at, all, Product, single, plain),

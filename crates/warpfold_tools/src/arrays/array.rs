@@ -204,6 +204,11 @@ impl Array {
         }
     }
 
+    /// Whether a header says which shape the array has. Raw elements have none.
+    pub fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
     /// Whether the elements lie in Fortran order, and that differs from C order: at least two
     /// dimensions have more than one index.
     pub fn is_fortran(&self) -> bool {

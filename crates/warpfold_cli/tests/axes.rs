@@ -1,0 +1,497 @@
+//! Reductions along axes: arrays of one to four dimensions, in both orders, compared with results
+//! of plain loops.
+
+mod help;
+mod program;
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+};
+
+use serde_json::Value;
+
+/// The text of an output, which is UTF-8.
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// An array whose elements are small numbers, which are exact in every type.
+struct Input {
+    descr: &'static str,
+    shape: Vec<usize>,
+    /// In C order.
+    elements: Vec<f64>,
+    is_fortran: bool,
+}
+
+impl Input {
+    fn new(descr: &'static str, shape: &[usize], is_fortran: bool) -> Self {
+        let number = |k: usize| {
+            let number = (k * 7 + k / 5 + 3) % 23;
+            match &descr[1..2] {
+                "b" => (number % 3).min(1) as f64,
+                "u" => number as f64,
+                "i" => number as f64 - 9.0,
+                _ => (number as f64 - 9.0) / 4.0,
+            }
+        };
+        let elements = (0..shape.iter().product()).map(number).collect();
+        Self { descr, shape: shape.to_vec(), elements, is_fortran }
+    }
+
+    /// The indices of the element with this number in C order.
+    fn indices(&self, mut number: usize) -> Vec<usize> {
+        let mut indices = vec![0; self.shape.len()];
+        for (index, &size) in indices.iter_mut().zip(&self.shape).rev() {
+            *index = number % size;
+            number /= size;
+        }
+        indices
+    }
+
+    /// The bytes of a .npy file.
+    fn npy(&self) -> Vec<u8> {
+        let mut elements = vec![Vec::new(); self.elements.len()];
+        for (number, &x) in self.elements.iter().enumerate() {
+            let place = if self.is_fortran {
+                let indices = self.indices(number);
+                indices.iter().zip(&self.shape).rev().fold(0, |sum, (i, size)| sum * size + i)
+            } else {
+                number
+            };
+            elements[place] = match self.descr {
+                "|b1" | "|u1" => vec![x as u8],
+                "|i1" => (x as i8).to_le_bytes().to_vec(),
+                "<u2" => (x as u16).to_le_bytes().to_vec(),
+                "<i4" => (x as i32).to_le_bytes().to_vec(),
+                ">i4" => (x as i32).to_be_bytes().to_vec(),
+                "<i8" => (x as i64).to_le_bytes().to_vec(),
+                "<f2" => half::f16::from_f64(x).to_le_bytes().to_vec(),
+                "<f4" => (x as f32).to_le_bytes().to_vec(),
+                "<f8" => x.to_le_bytes().to_vec(),
+                other => panic!("{other} has no bytes here"),
+            };
+        }
+        npy(self.descr, &self.shape, self.is_fortran, &elements.concat())
+    }
+
+    /// The rows along these axes, in C order of the other axes.
+    fn rows(&self, axes: &[usize]) -> Vec<Vec<f64>> {
+        let kept: Vec<_> = (0..self.shape.len()).filter(|axis| !axes.contains(axis)).collect();
+        let mut rows = vec![Vec::new(); kept.iter().map(|&axis| self.shape[axis]).product()];
+        for (number, &x) in self.elements.iter().enumerate() {
+            let indices = self.indices(number);
+            let row = kept.iter().fold(0, |sum, &axis| sum * self.shape[axis] + indices[axis]);
+            rows[row].push(x);
+        }
+        rows
+    }
+}
+
+fn npy(descr: &str, shape: &[usize], is_fortran: bool, elements: &[u8]) -> Vec<u8> {
+    let sizes: Vec<_> = shape.iter().map(|size| format!("{size},")).collect();
+    let sizes = sizes.concat();
+    let order = if is_fortran { "True" } else { "False" };
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}");
+    let header = format!("{header:117}\n");
+    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), elements]
+        .concat()
+}
+
+/// A folder with files, in which the command runs.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("there is a folder for files"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).expect("the file is written");
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.run_with(line, &[])
+    }
+
+    /// Runs the command with these words and this standard input.
+    fn run_with(&self, line: &str, input: &[u8]) -> Output {
+        let mut child = program::warpfold()
+            .args(line.split_whitespace())
+            .current_dir(self.0.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        let mut stdin = child.stdin.take().expect("stdin is a pipe");
+        // A command that refuses its arguments reads nothing.
+        let _ = stdin.write_all(input);
+        drop(stdin);
+        child.wait_with_output().expect("the command ends")
+    }
+
+    fn json(&self, line: &str) -> Value {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+    }
+}
+
+/// The result of an operation over a row, by a plain loop.
+fn expected(operation: &str, row: &[f64]) -> f64 {
+    let n = row.len() as f64;
+    let first = |is_better: fn(f64, f64) -> bool| {
+        (1..row.len()).fold(0, |best, k| if is_better(row[k], row[best]) { k } else { best })
+    };
+    let mean = row.iter().sum::<f64>() / n;
+    match operation {
+        "sum" | "wrapping-sum" | "compensated" | "wide" => row.iter().sum(),
+        "mean" => mean,
+        "var" => row.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n,
+        "min" => row[first(|x, best| x < best)],
+        "max" | "maximum" => row[first(|x, best| x > best)],
+        "argmin" => first(|x, best| x < best) as f64,
+        "argmax" => first(|x, best| x > best) as f64,
+        "count" => row.iter().filter(|&&x| x != 0.0).count() as f64,
+        "any" => f64::from(row.iter().any(|&x| x != 0.0)),
+        "norm1" => row.iter().map(|x| x.abs()).sum(),
+        "sum-squares" => row.iter().map(|x| x * x).sum(),
+        "norm2" => row.iter().map(|x| x * x).sum::<f64>().sqrt(),
+        "max-abs" => row.iter().fold(0.0, |most, x| most.max(x.abs())),
+        "bit-xor" => row.iter().fold(0, |bits, &x| bits ^ x as i64) as f64,
+        other => panic!("{other} has no loop here"),
+    }
+}
+
+/// A result in JSON as a number, and the element at an index.
+fn number(result: &Value) -> (f64, Option<f64>) {
+    match result {
+        Value::Bool(truth) => (f64::from(*truth), None),
+        Value::Object(indexed) => {
+            (indexed["index"].as_f64().expect("an index"), indexed["element"].as_f64())
+        }
+        number => (number.as_f64().expect("a number"), None),
+    }
+}
+
+#[test]
+fn results_are_those_of_loops() {
+    let folder = Folder::new();
+    let shapes: [(&[usize], &[&[isize]]); 6] = [
+        (&[37], &[&[0], &[-1]]),
+        (&[5, 7], &[&[0], &[1], &[-1], &[0, 1], &[-1, 0]]),
+        (&[1, 33], &[&[0], &[1]]),
+        (&[3, 4, 5], &[&[0], &[1], &[-1], &[0, 1], &[0, 2], &[2, 1], &[0, 1, 2]]),
+        (&[2, 1, 3, 70], &[&[1], &[0, 2], &[-1, -4], &[3]]),
+        (&[2, 3, 2, 3], &[&[0, 2], &[1, 3], &[2], &[0, 1, 3]]),
+    ];
+    let kinds: [(&str, &[&str]); 10] = [
+        ("<f4", &["sum", "argmax", "mean", "compensated", "wide", "norm2"]),
+        ("<i4", &["sum", "argmin", "wrapping-sum", "norm1", "bit-xor"]),
+        ("<f8", &["sum", "var", "min", "maximum"]),
+        ("|u1", &["max", "sum-squares", "mean"]),
+        ("|i1", &["min", "max-abs", "sum"]),
+        ("<f2", &["sum", "max", "count"]),
+        ("|b1", &["sum", "any", "max"]),
+        ("<u2", &["sum", "argmax"]),
+        (">i4", &["sum", "argmin"]),
+        ("<i8", &["max", "var"]),
+    ];
+    let mut turn = 0;
+    for (shape, all_axes) in shapes {
+        for (descr, operations) in kinds {
+            for is_fortran in [false, true] {
+                let input = Input::new(descr, shape, is_fortran);
+                folder.write("x.npy", &input.npy());
+                // Each input is reduced along some of the axes by some of the operations in turn.
+                for axes in all_axes.iter().skip(turn % 2).step_by(2) {
+                    let operation = operations[turn % operations.len()];
+                    turn += 1;
+                    check(&folder, &input, operation, axes, turn % 3 == 0);
+                }
+                turn += 1;
+            }
+        }
+    }
+}
+
+fn check(folder: &Folder, input: &Input, operation: &str, axes: &[isize], keeps_dims: bool) {
+    let words: Vec<_> = axes.iter().map(ToString::to_string).collect();
+    let keepdims = if keeps_dims { "--keepdims" } else { "" };
+    let line = format!("{operation} x.npy --axis {} {keepdims} --json --verify", words.join(","));
+    let what = format!("{line}: {} {:?} {}", input.descr, input.shape, input.is_fortran);
+    let report = folder.json(&line);
+
+    let rank = input.shape.len();
+    let axes: Vec<usize> =
+        axes.iter().map(|&axis| axis.rem_euclid(rank as isize) as usize).collect();
+    let shape: Vec<usize> = (0..rank)
+        .filter(|axis| keeps_dims || !axes.contains(axis))
+        .map(|axis| if axes.contains(&axis) { 1 } else { input.shape[axis] })
+        .collect();
+    assert_eq!(report["axes"], Value::from(axes.clone()), "{what}");
+    assert_eq!(report["shape"], Value::from(shape), "{what}");
+    assert_eq!(report["n"], input.elements.len(), "{what}");
+    assert_eq!(report["verified"]["agrees"], true, "{what}");
+    let (rows, results) = (input.rows(&axes), report["results"].as_array().expect("results"));
+    assert_eq!(results.len(), rows.len(), "{what}");
+    for (k, (result, row)) in results.iter().zip(&rows).enumerate() {
+        let (found, element) = number(result);
+        let expected = expected(operation, row);
+        let is_near = ["mean", "var", "norm2"].contains(&operation);
+        let error = if is_near { 1e-6 * expected.abs().max(1.0) } else { 0.0 };
+        assert!((found - expected).abs() <= error, "{what}: {k}: {found}, not {expected}");
+        if let Some(element) = element {
+            assert!((element - row[found as usize]).abs() <= 0.0, "{what}: {k}: {element}");
+        }
+    }
+}
+
+#[test]
+fn every_operation_has_rows_or_says_so() {
+    let folder = Folder::new();
+    folder.write("i.npy", &Input::new("|i1", &[4, 9], false).npy());
+    folder.write("f.npy", &Input::new("<f4", &[4, 9], true).npy());
+    for operation in help::operations() {
+        let file = match operation.as_str() {
+            "compensated" | "wide" | "exact" => "f.npy",
+            _ => "i.npy",
+        };
+        if ["dot", "distance", "squared-distance"].contains(&operation.as_str()) {
+            refused(&folder, &format!("{operation} i.npy i.npy --axis 0"), "takes two arrays");
+            continue;
+        }
+        let line = format!("{operation} {file} --axis 1 --verify");
+        if operation == "exact" {
+            refused(&folder, &line, "--axis: exact reduces whole arrays only");
+            continue;
+        }
+        let output = folder.run(&line);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        let lines: Vec<_> = text(&output.stdout).lines().collect();
+        assert_eq!((lines.len(), lines[0]), (5, "shape (4,)"), "{line}");
+        assert!(
+            text(&output.stderr).contains("4 of 4 results agree with the CPU's"),
+            "{line}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+/// A refusal is one sentence, and nothing is printed as a result.
+fn refused(folder: &Folder, line: &str, error: &str) {
+    refused_with(folder, line, &[], error);
+}
+
+fn refused_with(folder: &Folder, line: &str, input: &[u8], error: &str) {
+    let output = folder.run_with(line, input);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{line}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains(error), "{line}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{line}: {stderr}");
+}
+
+#[test]
+fn what_has_no_rows_is_refused() {
+    let folder = Folder::new();
+    folder.write("x.npy", &Input::new("<i4", &[3, 4], false).npy());
+    folder.write("scalar.npy", &Input::new("<i4", &[], false).npy());
+    folder.write("empty.npy", &Input::new("<f4", &[0, 3], false).npy());
+    folder.write("raw", &[0; 12]);
+    let whole = npy("<i8", &[2, 1], false, &[[0xff; 8], [0xff; 8]].concat());
+    folder.write("cut.npy", &whole[..whole.len() - 8]);
+    let wide: [u128; 2] = [1 << 100, 3];
+    let wide: Vec<u8> = wide.into_iter().flat_map(u128::to_le_bytes).collect();
+    folder.write("wide.npy", &npy("<V16", &[2, 1], false, &wide));
+    for (line, error) in [
+        ("sum x.npy --axis 2", "axis 2 is none of an array of 2 dimensions"),
+        ("sum x.npy --axis -3", "axis -3 is none of an array of 2 dimensions"),
+        ("sum scalar.npy --axis 0", "axis 0 is none of an array of 0 dimensions"),
+        ("sum x.npy --axis 0,0", "axis 0 is named twice"),
+        ("sum x.npy --axis 1,-1", "axis -1 is named twice"),
+        ("sum x.npy --axis 0 --axis 0", "axis 0 is named twice"),
+        ("sum x.npy --axis first", "--axis 'first': an axis is a whole number"),
+        ("sum x.npy --axis 0,", "--axis '': an axis is a whole number"),
+        ("sum x.npy --axis 1.5", "--axis '1.5': an axis is a whole number"),
+        ("sum x.npy --axis --json", "--axis '--json': an axis is a whole number"),
+        ("sum x.npy --axis 9223372036854775808", "an axis is a whole number"),
+        ("sum x.npy --axis -9223372036854775808", "is none of an array of 2 dimensions"),
+        ("sum x.npy --axis 9223372036854775807", "is none of an array of 2 dimensions"),
+        ("sum x.npy --keepdims", "--keepdims: it keeps the axes of --axis, which is missing"),
+        ("sum x.npy x.npy --axis 0", "one array is reduced along axes, not x.npy and x.npy"),
+        ("sum x.npy --axis 0 --piece 16", "without --piece 16"),
+        ("minmax x.npy --axis 0 --output y.npy", "save the results of min and of max"),
+        ("sum raw --type i32 --axis 0", "raw: --axis needs an array with a shape"),
+        ("sum - --type i32 --axis 0", "standard input: --axis needs an array with a shape"),
+        ("max empty.npy --axis 0", "the maximum of no elements is not defined"),
+        ("sum cut.npy --axis 0", "announces 16 bytes of elements, and 8 follow"),
+        ("exact x.npy --axis 0", "--axis: exact reduces whole arrays only"),
+        ("norm2 x.npy --axis 0", "there is no norm2 of i32 elements"),
+        (
+            "max wide.npy --type u128 --axis 1 --output y.npy",
+            "--output y.npy: NumPy has no type that holds all of these results",
+        ),
+    ] {
+        refused(&folder, line, error);
+    }
+    assert!(!Path::new(&folder.path("y.npy")).exists());
+    let cut = &Input::new("<i4", &[3, 4], true).npy()[..160];
+    refused_with(&folder, "sum - --axis 0", cut, "announces 48 bytes of elements, and 32 follow");
+}
+
+#[test]
+fn empty_rows_and_no_rows_have_results() {
+    let folder = Folder::new();
+    folder.write("x.npy", &Input::new("<f4", &[0, 3], false).npy());
+    let stdout = |line: &str| text(&folder.run(line).stdout).to_owned();
+    assert_eq!(stdout("sum x.npy --axis 0 --verify"), "shape (3,)\n0.0\n0.0\n0.0\n");
+    assert_eq!(stdout("sum x.npy --axis 0 --keepdims"), "shape (1, 3)\n0.0\n0.0\n0.0\n");
+    assert_eq!(stdout("max x.npy --axis 1 --verify"), "shape (0,)\n");
+    for (operation, result_type) in [
+        ("sum", "f32"),
+        ("max", "f32"),
+        ("mean", "f64"),
+        ("count", "i64"),
+        ("argmax", "u64"),
+        ("any", "bool"),
+        ("minmax", "f32"),
+    ] {
+        let report = folder.json(&format!("{operation} x.npy --axis 1 --json --repeat 2"));
+        let found = (&report["shape"], &report["results"], &report["result_type"]);
+        let none = Value::Array(Vec::new());
+        assert_eq!(found, (&vec![0].into(), &none, &result_type.into()), "{operation}");
+    }
+}
+
+#[test]
+fn a_row_has_its_exact_sum_and_its_error() {
+    let folder = Folder::new();
+    let large = [1i64 << 62, 1 << 62, 1, -5];
+    let large: Vec<u8> = large.into_iter().flat_map(i64::to_le_bytes).collect();
+    folder.write("x.npy", &npy("<i8", &[2, 2], false, &large));
+    let sum = folder.run("sum x.npy --axis 1 --verify");
+    assert_eq!(text(&sum.stdout), "shape (2,)\n9223372036854775808\n-4\n");
+    let wrapping = folder.run("wrapping-sum x.npy --axis 1 --verify");
+    assert_eq!(text(&wrapping.stdout), "shape (2,)\n-9223372036854775808\n-4\n");
+    assert!(text(&wrapping.stderr).contains("at least one result wrapped around"));
+    assert_eq!(folder.json("wrapping-sum x.npy --axis 0 --json")["wrapped"], false);
+    assert_eq!(folder.json("sum-squares x.npy --axis 1 --json")["wrapped"], true);
+    let checked = folder.run("checked-sum x.npy --axis 1");
+    assert_eq!((checked.status.code(), text(&checked.stdout)), (Some(1), ""));
+    assert!(
+        text(&checked.stderr)
+            .contains("result 0: the sum is 9223372036854775808, which no i64 holds")
+    );
+}
+
+#[test]
+fn twenty_results_are_printed() {
+    let folder = Folder::new();
+    for (rows, more) in [(20, ""), (21, "1"), (45, "25")] {
+        folder.write("x.npy", &Input::new("|u1", &[rows, 2], false).npy());
+        for (operation, whole) in [("sum", "--output FILE keeps"), ("minmax", "--json prints")] {
+            let output = folder.run(&format!("{operation} x.npy --axis 1"));
+            let mut lines = text(&output.stdout).lines();
+            assert_eq!(lines.next(), Some(format!("shape ({rows},)").as_str()));
+            assert_eq!(lines.by_ref().take(20).count(), 20);
+            let last = (!more.is_empty()).then(|| format!("… and {more} more; {whole} them all"));
+            assert_eq!(lines.next(), last.as_deref(), "{operation} {rows}");
+        }
+    }
+}
+
+#[test]
+fn json_has_each_result() {
+    let folder = Folder::new();
+    folder.write("x.npy", &Input::new("<f4", &[2, 3], true).npy());
+    let report = folder.json("minmax x.npy --axis -1 --keepdims --json --verify --repeat 3");
+    assert_eq!(
+        (&report["operation"], &report["axes"], &report["shape"], &report["pieces"]),
+        (&"minmax".into(), &vec![1].into(), &vec![2, 1].into(), &1.into())
+    );
+    for result in report["results"].as_array().expect("results") {
+        assert!(result["min"].as_f64() <= result["max"].as_f64(), "{result}");
+    }
+    assert_eq!(report["verified"]["reference"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["verified"]["error_bound"], Value::Array(vec![Value::Null; 2]));
+    assert_eq!(report["times"]["seconds"].as_array().map(Vec::len), Some(3));
+    assert_eq!((&report["result"], &report["element"]), (&Value::Null, &Value::Null));
+    // Without axes, the report has what it had before.
+    let report = folder.json("argmax x.npy --json --verify");
+    assert!(report["result"].is_u64() && report["element"].is_f64());
+    assert!(report["verified"]["reference"].is_string());
+    assert_eq!((&report["axes"], &report["results"]), (&Value::Null, &Value::Null));
+    let output = folder.run("sum x.npy --axis 0 --repeat 2 --verbose");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("in the median of 2 runs") && stderr.contains("sum along axis 0 of 6"));
+}
+
+#[test]
+fn results_are_saved_in_their_shape() {
+    let folder = Folder::new();
+    for is_fortran in [false, true] {
+        let input = Input::new("<f4", &[2, 3, 4], is_fortran);
+        folder.write("x.npy", &input.npy());
+        let rows = input.rows(&[1]);
+        for (operation, keepdims, shape, descr) in [
+            ("max", "", "(2, 4)", "<f4"),
+            ("sum", "--keepdims", "(2, 1, 4)", "<f4"),
+            ("mean", "", "(2, 4)", "<f8"),
+            ("argmax", "", "(2, 4)", "<u8"),
+            ("count", "", "(2, 4)", "<i8"),
+            ("any", "", "(2, 4)", "|b1"),
+        ] {
+            let output =
+                folder.run(&format!("{operation} x.npy --axis 1 {keepdims} --output y.npy"));
+            assert!(output.status.success(), "{operation}: {}", text(&output.stderr));
+            let saved = fs::read(folder.path("y.npy")).expect("the results are saved");
+            let (header, elements) = saved.split_at(128);
+            let header = String::from_utf8_lossy(header);
+            for part in [format!("'descr': '{descr}'"), format!("'shape': {shape}")] {
+                assert!(header.contains(&part), "{operation}: {header}");
+            }
+            let size: usize = descr[2..].parse().expect("a size");
+            let numbers = elements.chunks_exact(size).map(|bytes| match descr {
+                "<f4" => f32::from_le_bytes(bytes.try_into().expect("4 bytes")).into(),
+                "<f8" => f64::from_le_bytes(bytes.try_into().expect("8 bytes")),
+                "|b1" => bytes[0].into(),
+                _ => u64::from_le_bytes(bytes.try_into().expect("8 bytes")) as f64,
+            });
+            let numbers: Vec<f64> = numbers.collect();
+            assert_eq!(numbers.len(), rows.len(), "{operation}");
+            for (found, row) in numbers.iter().zip(&rows) {
+                let expected = expected(operation, row);
+                assert!((found - expected).abs() <= 1e-12, "{operation}: {found} {expected}");
+            }
+        }
+    }
+    // The type is one that holds all results, and the file is an input again.
+    let integers = [-1i64, 200, 7, -300];
+    let bytes: Vec<u8> = integers.into_iter().flat_map(i64::to_le_bytes).collect();
+    folder.write("x.npy", &npy("<i8", &[4, 1], false, &bytes));
+    folder.run("sum x.npy --axis 1 --output y.npy");
+    let again = folder.json("min y.npy --axis 0 --json");
+    assert_eq!((&again["results"][0], &again["type"]), (&(-300).into(), &"i64".into()));
+}
+
+#[test]
+fn pipes_and_archives_have_shapes() {
+    let folder = Folder::new();
+    let input = Input::new("<i4", &[3, 5], true);
+    folder.write("x.npy", &input.npy());
+    let from_file = folder.run("sum x.npy --axis 0");
+    let from_pipe = folder.run_with("sum - --axis 0", &input.npy());
+    assert_eq!(text(&from_pipe.stdout), text(&from_file.stdout));
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/several.npz");
+    let line = format!("argmax {}:b --axis 0 --verify", archive.display());
+    let output = folder.run(&line);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
