@@ -4,8 +4,9 @@
 #
 #   bench/peers/build.sh FOLDER [sm_90]
 #
-# The script writes two files to FOLDER: peers.so (CUB, Thrust and a kernel of one block, as plain C
-# functions) and reduce.cubin (the production kernels in CUDA C++). The variable TYPES names the
+# The script writes three files to FOLDER: peers.so (CUB, Thrust and a kernel of one block, as plain
+# C functions), rows-peers.so (the peers of the `rows` benchmark, which need the CUB of CUDA 13.2 or
+# newer) and reduce.cubin (the production kernels in CUDA C++). The variable TYPES names the
 # element types for which CUB is compiled. Without it, CUB is compiled for all types. CUB and Thrust
 # are taken from the toolkit, or from the folder that the variable CCCL names, such as
 # nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl. This package is useful because
@@ -38,3 +39,5 @@ for job in "${jobs[@]}"; do wait "$job"; done
 compile -shared -o "$folder/peers.so" "${objects[@]}"
 rm "${objects[@]}"
 compile -cubin -o "$folder/reduce.cubin" "$sources/reduce.cu" || echo "there is no twin: reduce.cu needs sm_90" >&2
+compile -Xcompiler -fPIC -shared -cudart static -o "$folder/rows-peers.so" "$sources/rows.cu" ||
+    echo "there are no peers for rows: rows.cu needs CCCL 3.2 or newer" >&2

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Measures reductions of rows and along axes beside their peers on the GPU of this machine:
+#
+#   bench/peers/compare-rows.sh FOLDER [CASES]
+#
+# CASES are those of `rows --cases`: quick, full, or parts of names. The script writes all numbers
+# to FOLDER/rows.json and FOLDER/rows-torch.json, and prints one table last, which it writes to
+# FOLDER/rows.txt too. It looks for the `rows` benchmark in PATH. These variables change what it
+# does:
+#
+#   PEERS    the folder with rows-peers.so, which build.sh makes; empty: no twin and no CUB
+#   SAMPLES  the number of measurements of each case in each round
+#   ROUNDS   the number of rounds
+#   TORCH    the options of rows.py, such as --compile; set but empty: PyTorch is left out
+#   DEVICE   the device, cuda if it is not set
+
+set -euo pipefail
+sources=$(cd "$(dirname "$0")" && pwd)
+out=$1
+cases=${2:-quick}
+samples=${SAMPLES:-31}
+torch=${TORCH- }
+args=()
+missing=()
+mkdir -p "$out"
+rm -f "$out/rows.json" "$out/rows-torch.json"
+
+if [ -n "${PEERS:-}" ] && [ -e "$PEERS/rows-peers.so" ]; then
+    args+=(--peers "$PEERS/rows-peers.so")
+else
+    missing+=("the twin and CUB")
+fi
+# The program's own table lacks PyTorch, so it is not shown.
+rows --device "${DEVICE:-cuda}" --cases "$cases" --samples "$samples" --rounds "${ROUNDS:-1}" --json "$out/rows.json" \
+    ${args[@]+"${args[@]}"} >"$out/rows-own.txt"
+files=("$out/rows.json")
+if [ -n "$torch" ]; then
+    # The variable holds options, which are split into words.
+    # shellcheck disable=SC2086
+    if python3 "$sources/rows.py" "$out/rows.json" "$out/rows-torch.json" \
+        --samples "$samples" $torch; then
+        files+=("$out/rows-torch.json")
+    else
+        missing+=("PyTorch")
+    fi
+fi
+[ ${#missing[@]} -eq 0 ] || (IFS=,; printf 'missing: %s\n' "${missing[*]}") >&2
+python3 "$sources/rows.py" --join "${files[@]}" | tee "$out/rows.txt"
