@@ -91,6 +91,15 @@ fn empty_rows_give_the_identity_or_are_refused() {
     }
 }
 
+#[test]
+fn more_results_than_there_is_memory_are_an_error() {
+    let device = Device::simulator();
+    let none: [f32; 0] = [];
+    let array = Array::new(&none, &[u64::MAX, 3, 0]).unwrap();
+    let error = device.reduce_axes(&array, &[2], Sum).unwrap_err();
+    assert!(matches!(error, Error::Device(_)), "{error}");
+}
+
 /// A graph of two reductions gives the results of new data in each launch.
 #[test]
 fn a_graph_captures_them() {

@@ -35,9 +35,9 @@ impl Layout {
     ) -> Result<Self, Error> {
         let list = |reduced: bool| {
             let axes = (0..shape.len()).rev().filter(|&axis| is_reduced(axis) == reduced);
-            let dims =
-                axes.map(|axis| Dim { size: shape[axis], stride: strides[axis] * bytes as i64 });
-            merged(dims)
+            // An array without elements may have any strides.
+            let bytes_of = |stride: i64| stride.saturating_mul(bytes as i64);
+            merged(axes.map(|axis| Dim { size: shape[axis], stride: bytes_of(strides[axis]) }))
         };
         let layout = Self { kept: list(false), reduced: list(true) };
         let rank = layout.kept.len() + layout.reduced.len();
@@ -58,18 +58,25 @@ impl Layout {
     }
 }
 
+/// The product of the sizes, or the greatest number if that is too small for it. It is 0 if a size
+/// is, however large the others are.
 fn product(dims: &[Dim]) -> u64 {
-    dims.iter().map(|dim| dim.size).product()
+    if dims.iter().any(|dim| dim.size == 0) {
+        return 0;
+    }
+    dims.iter().fold(1, |product, dim| product.saturating_mul(dim.size))
 }
 
 /// Merges dimensions, of which the first changes fastest, if one index can stand for both.
 fn merged(dims: impl Iterator<Item = Dim>) -> Dims {
     let mut merged = Dims::new();
     for dim in dims.filter(|dim| dim.size != 1) {
-        match merged.last_mut() {
-            Some(last) if last.stride.checked_mul(last.size as i64) == Some(dim.stride) => {
-                last.size *= dim.size;
-            }
+        let together = merged.last().and_then(|last: &Dim| {
+            let is_next = last.stride.checked_mul(last.size as i64) == Some(dim.stride);
+            last.size.checked_mul(dim.size).filter(|_| is_next)
+        });
+        match (together, merged.last_mut()) {
+            (Some(size), Some(last)) => last.size = size,
             _ => merged.push(dim),
         }
     }
@@ -108,6 +115,14 @@ mod tests {
     fn dimensions_of_one_index_vanish_and_repeated_ones_merge() {
         let of = layout(&[4, 1, 6, 3], &[0, 9, 0, 1], &[0, 2]);
         assert_eq!(of, Layout { kept: dims(&[(3, 4)]), reduced: dims(&[(24, 0)]) });
+    }
+
+    #[test]
+    fn sizes_that_are_too_large_together() {
+        let huge = layout(&[u64::MAX, 3, 0], &[5, i64::MAX, 1], &[2]);
+        assert_eq!((huge.rows(), huge.length()), (u64::MAX, 0));
+        let repeated = layout(&[1 << 40, 1 << 40], &[0, 0], &[0, 1]);
+        assert_eq!((repeated.rows(), repeated.length()), (1, u64::MAX));
     }
 
     #[test]

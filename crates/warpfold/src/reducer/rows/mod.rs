@@ -16,6 +16,7 @@ use super::{
     engine::{Cache, Engine},
     input::{DeviceInput, Operand, Place},
     output::{DeviceOutput, Target},
+    shapes::PACK_BYTES,
 };
 use layout::Layout;
 
@@ -146,7 +147,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
     /// [raw results](Operation::Raw), of which [`Pending::finish`] makes the results.
     ///
-    /// An array whose results need more than 65536 partial results takes several launches.
+    /// If long rows are divided among warps and the partial results do not fit into the stream's
+    /// [workspace](Stream::workspace), the call takes several launches.
     ///
     /// ```
     /// use warpfold::{Array, Device, Moments};
@@ -208,7 +210,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn depth(&self, length: u64) -> u64 {
-        let (in_part, in_pack) = (128 / size_of::<T>() as u64, 16 / size_of::<T>() as u64);
+        let bytes = size_of::<T>() as u64;
+        let (in_part, in_pack) = (plan::PART_BYTES / bytes, PACK_BYTES / bytes);
         let parts = length.div_ceil(in_part).max(1);
         // The packs of a part and the elements behind them one after the other, then the tree.
         in_part.min(length) + in_pack + u64::from(parts.next_power_of_two().ilog2()) + 1

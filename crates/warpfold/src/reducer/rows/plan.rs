@@ -9,7 +9,7 @@ use crate::device::WORKSPACE_BYTES;
 /// Bytes of a tile, at most. `warpfold_device::rows::TILE_BYTES`.
 const TILE_BYTES: u64 = 4096;
 /// Bytes of a part, at most: the share of a lane. `warpfold_device::rows::PART_BYTES`.
-const PART_BYTES: u64 = 128;
+pub(super) const PART_BYTES: u64 = 128;
 /// Lanes of a warp.
 const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
