@@ -16,14 +16,15 @@ mod order;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A source of random numbers whose seed is printed, so that a failure can be repeated. The
-/// environment variable `WARPFOLD_SEED` sets the seed.
+/// The environment variable that sets the seed of the random inputs, as for the other tests.
+const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
+
+/// A source of random numbers. Its seed is another one in each run, and is printed, so that a
+/// failure can be repeated.
 fn random() -> ChaCha8Rng {
-    let seed = std::env::var("WARPFOLD_SEED").map_or_else(
-        |_| rand::rng().random(),
-        |seed| seed.parse().expect("WARPFOLD_SEED is a number"),
-    );
-    println!("WARPFOLD_SEED={seed}");
+    let seed = std::env::var(SEED_VARIABLE)
+        .map_or_else(|_| rand::rng().random(), |seed| seed.parse().expect("a number"));
+    println!("{SEED_VARIABLE}={seed}");
     ChaCha8Rng::seed_from_u64(seed)
 }
 
