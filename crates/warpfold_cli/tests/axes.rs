@@ -6,9 +6,8 @@ mod program;
 
 use std::{
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::Output,
 };
 
 use serde_json::Value;
@@ -123,19 +122,7 @@ impl Folder {
 
     /// Runs the command with these words and this standard input.
     fn run_with(&self, line: &str, input: &[u8]) -> Output {
-        let mut child = program::warpfold()
-            .args(line.split_whitespace())
-            .current_dir(self.0.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command runs");
-        let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        // A command that refuses its arguments reads nothing.
-        let _ = stdin.write_all(input);
-        drop(stdin);
-        child.wait_with_output().expect("the command ends")
+        program::run(self.0.path(), line.split_whitespace(), input)
     }
 
     fn json(&self, line: &str) -> Value {

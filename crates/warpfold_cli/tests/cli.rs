@@ -21,19 +21,7 @@ fn warpfold(args: &[&str]) -> Output {
 
 /// Runs the command with these bytes in its standard input.
 fn with_input(args: &[&str], input: &[u8]) -> Output {
-    let mut child = program::warpfold()
-        .args(args)
-        .current_dir(files())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command runs");
-    let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    // A command that refuses its arguments reads nothing.
-    let _ = stdin.write_all(input);
-    drop(stdin);
-    child.wait_with_output().expect("the command ends")
+    program::run(&files(), args, input)
 }
 
 fn stdout(output: &Output) -> &str {
