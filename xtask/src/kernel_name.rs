@@ -1,6 +1,6 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
 //! ladder, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
-//! `reduce_<op>_<type>` and `rows_<op>_<type>` for the production kernels.
+//! `reduce_<op>_<type>`, `rows_<op>_<type>` and `segments_<op>_<type>` for the production kernels.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -8,6 +8,8 @@ use cuda_builder::{KernelTraits, NvvmArch};
 const PRODUCTION: &str = "reduce_";
 /// The prefix of the names of production kernels for rows.
 const ROWS: &str = "rows_";
+/// The prefix of the names of production kernels for segments.
+const SEGMENTS: &str = "segments_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -28,7 +30,10 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         return production(name, rest);
     }
     if let Some(rest) = name.strip_prefix(ROWS) {
-        return rows(name, rest);
+        return rows(name, rest, true);
+    }
+    if let Some(rest) = name.strip_prefix(SEGMENTS) {
+        return rows(name, rest, false);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -67,7 +72,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    name.starts_with(PRODUCTION) || name.starts_with(ROWS)
+    [PRODUCTION, ROWS, SEGMENTS].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
@@ -115,19 +120,23 @@ fn production(name: &str, rest: &str) -> KernelTraits {
     }
 }
 
-/// The traits of `rows_<op>_<type>`. The modules are apart from those for whole arrays, so that a
-/// program which has no rows compiles none of these kernels.
-fn rows(name: &str, rest: &str) -> KernelTraits {
+/// The traits of `rows_<op>_<type>`, which has a table of dimensions, and those of
+/// `segments_<op>_<type>`. The modules are apart from those for whole arrays, so that a program
+/// which has no rows compiles none of these kernels.
+fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
     KernelTraits {
         // One barrier, behind the table of the dimensions.
-        barriers: Some(1),
+        barriers: Some(u32::from(has_table)),
         // A block has 64 threads. The bound leaves a thread as many registers as if ten blocks
-        // share a multiprocessor (bench/NOTEBOOK.md, attempt 59), or eight where ptxas would spill.
-        most_threads: Some(if rest.starts_with("moments_") || rest.ends_with("128") {
-            512
-        } else {
-            640
-        }),
+        // share a multiprocessor (bench/NOTEBOOK.md, attempt 59), or eight where ptxas would spill,
+        // or where the shared memory has room for no more.
+        most_threads: Some(
+            if !has_table || rest.starts_with("moments_") || rest.ends_with("128") {
+                512
+            } else {
+                640
+            },
+        ),
         ..production(name, rest)
     }
 }

@@ -279,6 +279,17 @@ end:
   ret void
 }
 
+define internal void @__cuda_std_copy_wait_but_two() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %end
+asynchronous:
+  call void asm sideeffect "cp.async.wait_group 2;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}
+
 ; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the
 ; call by the number, and a branch on the number by the arm that is taken.
 

@@ -64,9 +64,9 @@ pub use device::{
 pub use reducer::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
     CompensatedSum, CountNonzero, Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum,
-    Min, MinMax, Minimum, Moments, Norm2, Operation, Product, Reducer, ReproducibleSum,
-    RowOperation, RowReducer, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum,
-    WrappingSum,
+    Min, MinMax, Minimum, Moments, Norm2, Offset, Operation, Product, Reducer, ReproducibleSum,
+    RowOperation, RowReducer, SegmentOperation, SegmentReducer, SegmentStatus, SquaredDistance,
+    Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

@@ -3,7 +3,7 @@
 //!
 //! A kernel is `ptx::<family>::<operation>::<type>`, for example `ptx::reduce::sum::f32`, and its
 //! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
-//! and `rows`.
+//! `rows` and `segments`.
 
 #[cfg(feature = "testing")]
 mod replaced;

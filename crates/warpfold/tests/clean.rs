@@ -79,6 +79,21 @@ fn a_launch_never_finds_what_a_failed_one_has_left() {
 }
 
 #[test]
+fn a_workspace_that_is_distrusted_is_cleaned_before_the_next_launch() {
+    loom::model(|| {
+        let workspace = Arc::new(Workspace::default());
+        // A launch that was thought to work has left words other than zero.
+        workspace.launch(WORKS).unwrap();
+        workspace.is_dirty.store(true, SeqCst);
+        workspace.mark.distrust();
+        let other = Arc::clone(&workspace);
+        let thread = thread::spawn(move || other.launch(WORKS).unwrap());
+        workspace.launch(WORKS).unwrap();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
 fn a_workspace_that_could_not_be_cleaned_is_cleaned_later() {
     loom::model(|| {
         let workspace = Workspace::default();

@@ -170,6 +170,7 @@ macro_rules! rows {
             tasks: u32,
             groups: u32,
             lanes: u32,
+            lane_share: u32,
             staging: u32,
             unit: u32,
             fast: u32,
@@ -185,19 +186,17 @@ macro_rules! rows {
             size7: u64, stride7: i64,
             size8: u64, stride8: i64,
         ) {
-            use ::core::mem::{MaybeUninit, size_of};
+            use ::core::mem::MaybeUninit;
             use $crate::rows::{Dim, LEVELS, Plan, THREADS};
 
-            const COUNT: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
-            // The host counts so many words for a slot, because it knows the raw result alone.
-            const { assert!(COUNT <= 2 || COUNT * 4 <= size_of::<$raw>()) };
+            $crate::__count!(COUNT: $op => $raw);
             const WORDS: usize = COUNT * (LEVELS * THREADS) as usize;
             #[$crate::cuda_std::address_space(shared)]
             static mut STACK: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
-                groups, lanes, staging, unit, fast, kept, reduced,
+                groups, lanes, lane_share, staging, unit, fast, kept, reduced,
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },
@@ -215,6 +214,62 @@ macro_rules! rows {
             unsafe { $crate::rows::rows::<$t, $op>(input, output, slots, stack, plan, dims) }
         }
     )*};
+}
+
+/// Stamps out kernels that reduce the segments of an array ([`segments`](mod@crate::segments)): one
+/// result for each segment.
+///
+/// Each line is `name: element = reduction => raw result;`.
+///
+/// ```
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::segments! {
+///     segment_sums_f32: f32 = Sum<f32> => f32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! segments {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of each segment.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::segments#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            output: *mut $raw,
+            slots: *mut u64,
+            boundaries: *const u32,
+            status: *mut u64,
+            count: u64,
+            elements: u64,
+            density: f32,
+            task: u32,
+            ranges: u32,
+            log: u32,
+            cost: u32,
+        ) {
+            $crate::__count!(_COUNT: $op => $raw);
+            let boundaries = $crate::segments::Boundaries {
+                source: boundaries, log, count, elements, density, task, ranges, cost, status,
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::segments::segments::<$t, $op>(input, output, slots, boundaries) }
+        }
+    )*};
+}
+
+/// The number of words of an accumulator, in a kernel for rows or segments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __count {
+    ($count:ident: $op:ty => $raw:ty) => {
+        const $count: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
+        // The host counts so many words for a slot, because it knows the raw result alone.
+        const { assert!($count <= 2 || $count * 4 <= ::core::mem::size_of::<$raw>()) };
+    };
 }
 
 /// Stamps out kernels that sum exactly ([`exact`](mod@crate::exact)).

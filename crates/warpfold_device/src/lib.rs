@@ -67,6 +67,7 @@
 //! | [`cut`] | how an input is divided into packs and what is outside of them |
 //! | [`grid`], [`single`] | the skeletons: which elements a thread reads, and when |
 //! | [`mod@rows`] | the skeleton that makes one result for each row of an array |
+//! | [`mod@segments`] | the skeleton that makes one result for each segment of an array |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
@@ -134,6 +135,7 @@ pub mod key;
 pub mod op;
 mod reduction;
 pub mod rows;
+pub mod segments;
 pub mod single;
 pub mod source;
 pub mod unroll;

@@ -1,5 +1,5 @@
-//! The production kernels, named `reduce_<op>_<type>` for whole arrays and `rows_<op>_<type>` for
-//! rows. Each is a PTX module of its own.
+//! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for rows
+//! and `segments_<op>_<type>` for segments. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -67,10 +67,10 @@ macro_rules! single {
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element.
+/// element. Kernels for segments have no loads in flight.
 macro_rules! kernels {
-    ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)?, $loads:literal $(then $rest:literal)?;)*) => {$(
-        kernels!(@ops $arrays $ops $types ($raw $($t)?) ($loads $(then $rest)?));
+    ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
+        kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
     )*};
     (@ops $arrays:ident [$($op:ident)*] $types:tt $raw:tt $loads:tt) => {$(
         kernels!(@types $arrays $op $types $raw $loads);
@@ -90,6 +90,11 @@ macro_rules! kernels {
     (@stamp unary $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
             single! { $op, $t: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
+        }
+    };
+    (@stamp segments $op:ident $t:ident ($raw:ty) ()) => {
+        pastey::paste! {
+            warpfold_device::segments! { [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
@@ -177,4 +182,16 @@ kernels! {
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
     pairs: [dot ssd] x [f64] => f64, 4;
+}
+
+// Segments.
+kernels! {
+    segments: [sum] x [i32] => i64;
+    segments: [sum] x [u8 u32 u64] => u64;
+    segments: [sum] x [F16 Bf16 f32] => f32;
+    segments: [sum] x [f64] => f64;
+    segments: [min max] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => T;
+    segments: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
+    segments: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
+    segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
 }

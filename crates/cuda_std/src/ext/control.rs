@@ -53,3 +53,21 @@ pub fn opaque(value: u32) -> u32 {
     };
     hidden
 }
+
+/// Returns the value unchanged, each time in a new register. The compiler computes what follows
+/// from it where it is needed, also in a loop, and not before, so that it takes no register in
+/// between.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn anew(value: u32) -> u32 {
+    let again: u32;
+    // SAFETY: it moves one register to another.
+    unsafe {
+        core::arch::asm!("mov.b32 {}, {};", out(reg32) again, in(reg32) value, options(nomem, nostack))
+    };
+    again
+}

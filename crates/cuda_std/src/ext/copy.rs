@@ -104,3 +104,20 @@ pub fn wait_but_newest() {
     // SAFETY: no precondition.
     unsafe { __cuda_std_copy_wait_but_one() }
 }
+
+/// Waits until all groups of this thread but the two newest ones have arrived: PTX
+/// `cp.async.wait_group 2`.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "cp.async.wait_group".
+#[gpu_only]
+#[inline(always)]
+pub fn wait_but_two() {
+    unsafe extern "C" {
+        fn __cuda_std_copy_wait_but_two();
+    }
+    // SAFETY: no precondition.
+    unsafe { __cuda_std_copy_wait_but_two() }
+}

@@ -17,6 +17,11 @@ pub(super) struct CleanMark {
 }
 
 impl CleanMark {
+    /// Notes that the workspace may be dirty, although no launch has failed.
+    pub(super) fn distrust(&self) {
+        *self.is_dirty.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
     /// Calls `launch`, and before it `clean` if an earlier launch may have left the workspace
     /// dirty. When `clean` returns, the workspace is zero and no earlier work uses it any more.
     pub(super) fn launch<E>(

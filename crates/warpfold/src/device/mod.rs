@@ -337,6 +337,21 @@ impl Device {
         Buffer::new(&self.shared.core, len)
     }
 
+    /// Waits for all earlier work, and copies `len` values from an address of the device.
+    ///
+    /// # Safety
+    ///
+    /// The values are there, and are initialised.
+    pub(crate) unsafe fn read_at<T: Pod>(
+        &self,
+        address: u64,
+        len: usize,
+    ) -> Result<Vec<T>, DeviceError> {
+        let mut values = vec![T::zeroed(); len];
+        self.shared.core.read(address, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+
     /// Allocates page-locked host memory for `len` values. All bytes are 0.
     ///
     /// # Errors

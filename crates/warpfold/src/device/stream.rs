@@ -315,6 +315,11 @@ impl Stream {
         self.queue.refuse_if_captured(action)
     }
 
+    /// Has the workspace zeroed before the next launch, because a kernel may have left words in it.
+    pub(crate) fn distrust_workspace(&self) {
+        self.queue.clean.distrust();
+    }
+
     /// Lets the graph that this stream records, if any, keep the memory of a view alive.
     pub(crate) fn retain<T: Pod>(&self, view: View<'_, T>) {
         self.queue.retain(view.allocation());

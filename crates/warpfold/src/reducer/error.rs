@@ -100,6 +100,29 @@ pub enum Error {
         /// The number of values that the output holds.
         len: u64,
     },
+    /// There is no offset, and so no place where a first segment could begin.
+    #[error("there are no offsets: n segments have n + 1 of them")]
+    NoOffsets,
+    /// A segment begins behind its end, or ends behind the elements. If several segments are wrong,
+    /// this is the first of them.
+    #[error(
+        "segment {segment} does not lie within the {elements} elements: offsets must not decrease, \
+         and none may be greater than the number of elements"
+    )]
+    Segment {
+        /// The number of the segment.
+        segment: u64,
+        /// The number of elements.
+        elements: u64,
+    },
+    /// A segment has no elements, and the operation has no result for that.
+    #[error("segment {segment} is empty, and the {op} of no elements is not defined")]
+    EmptySegment {
+        /// The operation's [name](super::Operation::NAME).
+        op: &'static str,
+        /// The number of the segment.
+        segment: u64,
+    },
     /// The input has more elements than [`Operation::MOST`](super::Operation::MOST), the number up
     /// to which the operation's kernel is exact.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]

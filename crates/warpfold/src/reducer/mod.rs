@@ -26,8 +26,8 @@
 //! For an input on the host that is reduced in chunks, the order also depends on the size of the
 //! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
 //!
-//! The results of rows and axes ([`RowReducer`]) depend on less: the elements of the row and their
-//! number alone.
+//! The results of rows and axes ([`RowReducer`]) and of segments ([`SegmentReducer`]) depend on
+//! less: the elements of the row or segment and their number alone.
 //!
 //! The order does not change a result that is an integer, an extreme or an index, nor a
 //! [`ReproducibleSum`]. It may change the last bits of all other results, including the [`Moments`]
@@ -65,6 +65,7 @@ mod output;
 mod pending;
 mod raw;
 mod rows;
+mod segments;
 pub(crate) mod shapes;
 mod staging;
 
@@ -88,11 +89,12 @@ pub use op::{
     CompensatedSum, CountNonzero, Dot, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2,
     Product, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
-pub use operation::{Operation, RowOperation};
+pub use operation::{Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use raw::{Compensated, Extremes, Indexed};
 pub use rows::{Array, RowReducer};
+pub use segments::{Offset, PendingSegments, SegmentReducer, SegmentStatus};
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the
 /// output for a result is allocated. [`Device::reducer`] makes one. A reducer is `Send` and `Sync`,

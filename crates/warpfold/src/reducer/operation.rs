@@ -69,6 +69,11 @@ pub(super) mod private {
     pub trait RowKernel<T> {
         const ROWS: &'static EmbeddedKernel;
     }
+
+    /// The kernel of the same operation for segments.
+    pub trait SegmentKernel<T> {
+        const SEGMENTS: &'static EmbeddedKernel;
+    }
 }
 
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
@@ -77,6 +82,32 @@ pub(super) mod private {
 pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {}
 
 impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {}
+
+/// An [`Operation`] over one input that can reduce the segments of arrays
+/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): [`Sum`](super::Sum),
+/// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
+/// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
+/// `f16`, `bf16`, `f32` and `f64`. The trait cannot be implemented outside this crate.
+pub trait SegmentOperation<T: Item>:
+    Operation<T, Arity = Single> + private::SegmentKernel<T>
+{
+}
+
+impl<T: Item, O: Operation<T, Arity = Single> + private::SegmentKernel<T>> SegmentOperation<T>
+    for O
+{
+}
+
+/// Names the kernels `segments_<name>_<type>` of an operation, as [`kernels!`] does for the others.
+macro_rules! segment_kernels {
+    ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+        impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
+            const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
+                $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
+        }
+    )*};
+}
+pub(super) use segment_kernels;
 
 /// Names the kernels `reduce_<name>_<type>` and `rows_<name>_<type>` of an operation for each type
 /// of elements, or only the first after `whole`. `i64 as u64` means that `i64` uses the kernel of

@@ -5,7 +5,7 @@ use warpfold::{
     Array, CompensatedSum, Device, Item, Moments, RowOperation, Sum, device::DeviceClass, half::f16,
 };
 
-use super::{random, support::devices};
+use super::{seed::random, support::devices};
 
 /// Elements whose sum depends on the order.
 fn values(n: usize) -> Vec<f32> {

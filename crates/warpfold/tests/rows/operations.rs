@@ -9,7 +9,7 @@ use warpfold::{
     half::{bf16, f16},
 };
 
-use super::{LENGTHS, random, support::devices};
+use super::{LENGTHS, seed::random, support::devices};
 
 /// The rows of `values`, each reduced alone by the kernel for whole arrays.
 fn check<T: Item, O: RowOperation<T>>(device: &Device, values: &[T], length: usize, operation: O)

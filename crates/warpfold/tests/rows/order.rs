@@ -4,27 +4,7 @@
 use rand::Rng;
 use warpfold::{Array, Product, Sum};
 
-use super::{LENGTHS, random, support::devices};
-
-/// The sum of a part: packs of four one after the other, then single elements.
-fn part(elements: &[f32]) -> f32 {
-    let packs = elements.chunks_exact(4);
-    let rest = packs.remainder();
-    let packs = packs.fold(0.0, |sum, x| sum + ((x[0] + x[1]) + (x[2] + x[3])));
-    rest.iter().fold(packs, |sum, x| sum + x)
-}
-
-/// The sum of a row: its parts of 32 elements in a tree, in which neighbours meet first.
-fn sum(row: &[f32]) -> f32 {
-    let mut level: Vec<f32> = row.chunks(32).map(part).collect();
-    while level.len() > 1 {
-        level = level
-            .chunks(2)
-            .map(|pair| pair.iter().copied().reduce(|a, b| a + b).unwrap())
-            .collect();
-    }
-    level[0]
-}
+use super::{LENGTHS, seed::random, support::devices, tree};
 
 #[test]
 fn the_order_is_the_documented_tree() {
@@ -40,7 +20,7 @@ fn the_order_is_the_documented_tree() {
             let matrix = Array::new(&values, &[rows as u64, length as u64]).unwrap();
             let results = device.reduce_rows(&matrix, Sum).unwrap();
             for (row, result) in values.chunks(length).zip(results) {
-                assert_eq!(result, sum(row), "{rows} rows of {length}");
+                assert_eq!(result, tree::sum(row), "{rows} rows of {length}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! How the tasks of a row meet: the last task of each 32 polls the slots of the others.
 
-use super::{Plan, tree};
+use super::tree;
 use crate::Reduction;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -12,16 +12,38 @@ use cuda_std::warp;
 /// [`grid_reduction`](crate::grid_reduction::Polled), value and tag are one 64-bit access.
 const TAG: u64 = 1 << 48;
 
-/// How many slots a lane reads one after the other into shared memory before it combines them.
-const BATCH: u32 = 8;
+/// After so many polls, some milliseconds, a lane looks whether the task that it waits for exists.
+const PATIENCE: u32 = 1 << 14;
+
+/// How many slots of `words` words a lane reads into shared memory before it combines them. The
+/// slots of all lanes fit where a tile was.
+const fn batch(words: usize) -> u32 {
+    if words > 4 { 4 } else { 8 }
+}
+
+/// Leaves the accumulator of a task in slot number `slot`, for the task that waits for it.
+///
+/// # Safety
+/// There is such a slot, and one lane calls this.
+#[inline(always)]
+pub(crate) unsafe fn post<R: Reduction>(slots: *mut u64, slot: u64, acc: R::Acc) {
+    let words = acc.to_words();
+    let slot = slots.wrapping_add(slot as usize * R::Acc::COUNT);
+    // SAFETY: the caller's contract.
+    each(R::Acc::COUNT, |i| unsafe {
+        atomic::store_relaxed(slot.wrapping_add(i), TAG | u64::from(words[i]));
+    });
+}
 
 /// What a warp needs to meet the other warps that work on its rows.
 #[derive(Clone, Copy)]
-pub(super) struct Meeting {
+pub(crate) struct Meeting {
     pub slots: *mut u64,
-    /// The number of the slot of this lane's row in the group's first task.
-    pub first: u64,
-    /// Shared memory of this warp for the words of [`BATCH`] slots of each lane.
+    /// The number of tasks of a row.
+    pub tasks: u32,
+    /// The number of lanes of a row, a power of two.
+    pub lanes: u32,
+    /// The buffer of the tile.
     pub words: *mut u32,
     pub stack: tree::Stack,
     pub lane: u32,
@@ -29,29 +51,34 @@ pub(super) struct Meeting {
     pub is_row: bool,
 }
 
+/// Whether task number `task` of so many is one that waits for others.
+#[inline(always)]
+pub(crate) fn waits(task: u32, tasks: u32) -> bool {
+    task % WARP == WARP - 1 || task == tasks - 1
+}
+
 impl Meeting {
-    /// Passes on the accumulators of the rows of task number `task` of a group. Returns the
-    /// accumulators of the whole rows, and whether this warp is the one that has them.
+    /// Passes on the accumulators of task number `task` of each row. Returns the accumulators of
+    /// the whole rows, and whether this warp is the one that has them. `slot_of` gives the number
+    /// of the slot of a task of this lane's row. If `are_wrong` says so, a task may never come.
     ///
     /// # Safety
     /// The whole warp calls this. The launch keeps [its contract](super#the-launchs-contract).
     #[inline(always)]
-    pub(super) unsafe fn combine<R: Reduction>(
+    pub(crate) unsafe fn combine<R: Reduction>(
         self,
         acc: R::Acc,
         task: u32,
-        plan: &Plan,
+        slot_of: impl Fn(u32) -> u64,
+        are_wrong: impl Fn(u32) -> bool,
     ) -> (R::Acc, bool) {
-        let lanes = 1u32 << plan.lanes;
+        let lanes = self.lanes;
         let (is_first, is_row) = (self.lane & (lanes - 1) == 0, self.is_row);
-        let slot = |task: u32| {
-            let number = self.first + u64::from(task) * u64::from(plan.tile_rows);
-            self.slots.wrapping_add(number as usize * R::Acc::COUNT)
-        };
+        let slot = |task: u32| self.slots.wrapping_add(slot_of(task) as usize * R::Acc::COUNT);
         let mut acc = acc;
         // Where the task stands among the tasks that are left, of which each stands for `width`
         // tasks.
-        let (mut element, mut elements, mut width) = (task, plan.tasks, 1);
+        let (mut element, mut elements, mut width) = (task, self.tasks, 1);
         // SAFETY: a slot is written by the task that it belongs to, and read by the last of its 32
         // alone, which writes no slot of its own at this level. The branches are the same in all
         // lanes, except where no lane calls another.
@@ -61,17 +88,14 @@ impl Meeting {
             while elements > 1 {
                 control::keep_rolled();
                 let before = element % WARP;
-                if before != WARP - 1 && element != elements - 1 {
+                if !waits(element, elements) {
                     if is_first && is_row {
-                        let words = acc.to_words();
-                        each(R::Acc::COUNT, |i| {
-                            atomic::store_relaxed(slot(task).add(i), TAG | u64::from(words[i]));
-                        });
+                        post::<R>(self.slots, slot_of(task), acc);
                     }
                     return (acc, false);
                 }
                 // Each lane of a row takes as many of the 32, and this task is the last of them.
-                let share = WARP >> plan.lanes;
+                let share = WARP >> lanes.trailing_zeros();
                 let first = (self.lane & (lanes - 1)) * share;
                 let count = share.min(before + 1);
                 let words = acc.to_words();
@@ -82,13 +106,13 @@ impl Meeting {
                 let mut done = 0;
                 while done < count {
                     control::keep_rolled();
-                    let batch = (count - done).min(BATCH);
+                    let batch = (count - done).min(batch(R::Acc::COUNT));
                     let from = first + done;
                     // The end of the tasks that element `from` stands for, less one.
                     let group = element - before;
                     let of = |i: u32| slot((group + from + i + 1) * width - 1);
                     let others = before.saturating_sub(from).min(batch);
-                    self.poll::<R>(of, if is_row { others } else { 0 }, batch);
+                    self.poll::<R>(of, if is_row { others } else { 0 }, batch, &are_wrong);
                     let mut i = 0;
                     while i < batch {
                         control::keep_rolled();
@@ -107,7 +131,7 @@ impl Meeting {
                     }
                     done += batch;
                 }
-                acc = tree::lanes::<R>(acc, plan.lanes);
+                acc = tree::lanes::<R>(acc, tree::Parts::Even, lanes);
                 element /= WARP;
                 elements = elements.div_ceil(WARP);
                 width *= WARP;
@@ -124,12 +148,19 @@ impl Meeting {
     }
 
     /// Waits for the first `count` of a batch of slots, moves their words to shared memory and
-    /// clears them. The places of the other slots of the batch get any values.
+    /// clears them. The places of the other slots of the batch get any values. If what is in memory
+    /// is wrong, a task may never come; then all slots are taken as they are.
     ///
     /// # Safety
     /// The slots below `count` are there, and some task writes them.
     #[inline(always)]
-    unsafe fn poll<R: Reduction>(self, slot: impl Fn(u32) -> *mut u64, count: u32, batch: u32) {
+    unsafe fn poll<R: Reduction>(
+        self,
+        slot: impl Fn(u32) -> *mut u64,
+        count: u32,
+        batch: u32,
+        are_wrong: &impl Fn(u32) -> bool,
+    ) {
         // So many slots are read before the lane looks at the first one.
         let at_once: u32 = match R::Acc::COUNT {
             // Each slot needs registers, and older devices need more for their copies.
@@ -142,6 +173,7 @@ impl Meeting {
         while first < batch {
             control::keep_rolled();
             let mut found = [[0u32; MOST]; 4];
+            let mut polls = 0;
             // SAFETY: the caller's contract.
             unsafe {
                 loop {
@@ -157,7 +189,8 @@ impl Meeting {
                             });
                         }
                     });
-                    if tags != 0 {
+                    polls += 1;
+                    if tags != 0 || polls % PATIENCE == 0 && are_wrong(polls / PATIENCE - 1) {
                         break;
                     }
                 }

@@ -36,18 +36,18 @@
 //!   32-bit word of each row of each task, if a group has several tasks.
 //! - The numbers fit together as [`Plan`] says.
 
-mod finish;
+pub(crate) mod finish;
 mod part;
 mod stage;
-mod tree;
+pub(crate) mod tree;
 
+use crate::Reduction;
 use crate::item::Item;
 use crate::source::One;
 use crate::unroll::each;
 use crate::warp::WARP;
-use crate::{Position, Reduction};
 use core::mem::MaybeUninit;
-use cuda_std::ext::{control, copy, grid};
+use cuda_std::ext::{control, copy, grid, target};
 use cuda_std::{address_space, thread, warp};
 
 /// Threads of a block.
@@ -61,6 +61,10 @@ pub const PART_BYTES: u32 = TILE_BYTES / WARP;
 
 /// The most tiles of a task are 2 to this number.
 pub const LEVELS: u32 = 10;
+
+/// A number below 33 is divided by the lanes of a row by a multiplication with
+/// [`Plan::lane_share`] and a shift by so many bits.
+pub const SHARE: u32 = 16;
 
 /// The most dimensions: those of the array, and one for the words of an element.
 pub const DIMS: usize = 9;
@@ -131,8 +135,11 @@ pub struct Plan {
     pub tasks: u32,
     /// The number of groups of the launch.
     pub groups: u32,
-    /// A row has 2 to this number of lanes.
+    /// The number of lanes of a row: as many as a tile has parts of it. A power of two, if a row
+    /// has several tiles.
     pub lanes: u32,
+    /// 2 to the power of [`SHARE`] divided by `lanes`, rounded up.
+    pub lane_share: u32,
     /// How a tile is staged, a [`Staging`].
     pub staging: u32,
     /// Bytes of a unit, in which a tile is copied: 4 or 16.
@@ -260,7 +267,7 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
         let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * STAGES * BUFFER);
         let places = table.add((2 + warp_of_block as usize) * DIMS);
         let stager = stage::Stager { input: input as u64, table, places, lane };
-        let stack = tree::Stack { words: stack.add(tid as usize) };
+        let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
         // The tile that is worked on, and the tile that is copied next.
@@ -322,16 +329,32 @@ impl Worker {
     ) {
         let Self { tiles, buffer, shift, lane, stack, slots } = self;
         let rows = here.rows(plan);
-        let is_first_lane = lane & ((1 << plan.lanes) - 1) == 0;
+        // Below sm_90 the compiler has too few registers to keep what follows from this until it is
+        // needed again.
+        let anew = |value: u32| if target::arch() >= 900 { value } else { control::anew(value) };
+        let taken = (anew(WARP) * plan.lane_share) >> SHARE;
+        // What this lane takes of the rows from number `pass` on.
+        let share = |pass: u32| {
+            let lane = anew(lane);
+            let own = (lane * plan.lane_share) >> SHARE;
+            let row = pass + own;
+            let (number, is_row) = (lane - own * plan.lanes, own < taken && row < rows);
+            part::Share { row, number, is_row }
+        };
         let mut pass = 0;
         // SAFETY: the caller's contract. All lanes take the same branches, except the one that
         // writes a result.
         unsafe {
             while pass < rows {
                 control::keep_rolled();
-                let own = pass + (lane >> plan.lanes);
-                let mut acc = part::part::<T, R>(tiles.add(buffer), shift, own, lane, here, plan);
-                acc = tree::lanes::<R>(acc, plan.lanes);
+                let mut acc = part::part::<T, R>(tiles.add(buffer), shift, share(pass), here, plan);
+                let part::Share { row, number, is_row } = share(pass);
+                acc = if plan.lanes.is_power_of_two() {
+                    tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes)
+                } else {
+                    let parts = tree::Parts::Uneven { number, count: plan.lanes };
+                    tree::lanes::<R>(acc, parts, plan.lanes)
+                };
                 let mut is_whole = plan.tiles == 1;
                 if !is_whole {
                     let is_last = here.is_last(plan);
@@ -339,26 +362,33 @@ impl Worker {
                     is_whole = is_last && plan.tasks == 1;
                     if is_last && !is_whole {
                         let base = u64::from(here.group) * u64::from(plan.tasks);
+                        let first = base * u64::from(plan.tile_rows) + u64::from(row);
+                        let slot_of =
+                            |task: u32| first + u64::from(task) * u64::from(plan.tile_rows);
                         let meeting = finish::Meeting {
                             slots,
-                            first: base * u64::from(plan.tile_rows) + u64::from(own),
+                            tasks: plan.tasks,
+                            lanes: plan.lanes,
                             words: tiles.cast(),
                             stack,
                             lane,
-                            is_row: own < rows,
+                            is_row,
                         };
-                        (acc, is_whole) = meeting.combine::<R>(acc, here.task, plan);
+                        (acc, is_whole) = meeting.combine::<R>(acc, here.task, slot_of, |_| false);
                     }
                 }
-                if is_whole && is_first_lane && own < rows {
-                    let index = |position: Position| {
-                        u64::from(position.block) << 32 | u64::from(position.number)
-                    };
-                    let row = here.row(plan) + u64::from(own);
-                    output.add(row as usize).write(R::raw(acc, index));
+                if is_whole && number == 0 && is_row {
+                    let row = here.row(plan) + u64::from(row);
+                    output.add(row as usize).write(raw::<R>(acc));
                 }
-                pass += WARP >> plan.lanes;
+                pass += taken;
             }
         }
     }
+}
+
+/// The raw result of a row. An index counts from the row's first element.
+#[inline(always)]
+pub(crate) fn raw<R: Reduction>(acc: R::Acc) -> R::Raw {
+    R::raw(acc, |position| u64::from(position.block) << 32 | u64::from(position.number))
 }

@@ -7,8 +7,19 @@ use crate::unroll::each;
 use crate::{Position, Reduction};
 use cuda_std::ext::{control, copy};
 
-/// The accumulator of this lane's part of the row `own` of a tile, of the rows in the tile. The
-/// first element of the tile lies `shift` bytes behind `tile`.
+/// What a lane takes of a tile.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    /// The number of the row in the tile.
+    pub row: u32,
+    /// The number of the part in the row.
+    pub number: u32,
+    /// Whether there is such a row.
+    pub is_row: bool,
+}
+
+/// The accumulator of this lane's part of a row of a tile. The first element of the tile lies
+/// `shift` bytes behind `tile`.
 ///
 /// # Safety
 /// The tile has been copied to `tile`, and all copies have arrived.
@@ -16,18 +27,16 @@ use cuda_std::ext::{control, copy};
 pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     tile: *const u8,
     shift: u32,
-    own: u32,
-    lane: u32,
+    share: Share,
     here: Tile,
     plan: &Plan,
 ) -> R::Acc {
     let most = PART_BYTES / size_of::<T>() as u32;
-    let number = lane & ((1 << plan.lanes) - 1);
-    let first = number * most;
-    let there = if own < here.rows(plan) { here.steps(plan) } else { 0 };
+    let first = share.number * most;
+    let there = if share.is_row { here.steps(plan) } else { 0 };
     let count = there.saturating_sub(first).min(most);
     let (packs, rest) = (count / T::PER_PACK as u32, count % T::PER_PACK as u32);
-    let mut at = shift + own * plan.row_step + first * plan.step;
+    let mut at = shift + share.row * plan.row_step + first * plan.step;
     let position = |number: u32| {
         let index = here.step(plan) + u64::from(first + number);
         Position { block: (index >> 32) as u32, number: index as u32 }

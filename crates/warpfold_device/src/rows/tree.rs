@@ -1,6 +1,5 @@
 //! The binary tree over the parts of a row: within a warp by shuffles, and above that by a stack.
 
-use super::THREADS;
 use crate::Reduction;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -8,25 +7,43 @@ use crate::words::Words;
 use cuda_std::ext::control;
 use cuda_std::warp;
 
-/// Combines the accumulators of each 2 to `log` neighbouring lanes. The first lane of them gets the
-/// result; the values that other lanes get mean nothing.
+/// The parts of the rows of a warp. Neighbouring lanes have neighbouring parts.
+#[derive(Clone, Copy)]
+pub(crate) enum Parts {
+    /// Each row has as many, a power of two, and begins at a lane that is a multiple of it. Where
+    /// a part is missing, its lane has the identity.
+    Even,
+    /// This lane has the part number `number` of `count`.
+    Uneven { number: u32, count: u32 },
+}
+
+/// Combines the accumulators of the parts of each row, which are `most` at most. The lane of the
+/// first part gets the result; the values that other lanes get mean nothing.
 ///
 /// # Safety
-/// All 32 lanes call this together, with the same `log`, which is 5 at most.
+/// All 32 lanes call this together, with the same `most`, which is 32 at most.
 #[inline(always)]
-pub(super) unsafe fn lanes<R: Reduction>(acc: R::Acc, log: u32) -> R::Acc {
+pub(crate) unsafe fn lanes<R: Reduction>(acc: R::Acc, parts: Parts, most: u32) -> R::Acc {
     let mut acc = acc;
-    let mut level = 0;
-    while level < log {
+    let mut distance = 1;
+    while distance < most {
         control::keep_rolled();
         let words = acc.to_words();
-        // SAFETY: the caller brings the whole warp. An upper lane whose source lane would lie
-        // beyond the warp's end gets its own value back, and nobody reads the result of such a
-        // lane.
-        let get =
-            |i: usize| unsafe { warp::warp_shuffle_down(u32::MAX, words[i], 1 << level, WARP).0 };
-        acc = R::append(acc, R::Acc::from_words(&get));
-        level += 1;
+        let has_right = match parts {
+            Parts::Even => true,
+            Parts::Uneven { number, count } => number + distance < count,
+        };
+        // Words are chosen here, and not accumulators, because LLVM would keep those in local
+        // memory.
+        let right = R::Acc::from_words(&|i| {
+            // SAFETY: the caller brings the whole warp. A lane whose source lane would lie beyond
+            // the warp's end gets its own value back, and nobody reads the result of such a lane,
+            // or its part has no right neighbour.
+            let word = unsafe { warp::warp_shuffle_down(u32::MAX, words[i], distance, WARP).0 };
+            if has_right { word } else { R::identity().word(i) }
+        });
+        acc = R::append(acc, right);
+        distance *= 2;
     }
     acc
 }
@@ -34,9 +51,11 @@ pub(super) unsafe fn lanes<R: Reduction>(acc: R::Acc, log: u32) -> R::Acc {
 /// The accumulators of subtrees that wait for their right neighbours, one for each level. Each
 /// thread has a stack of its own.
 #[derive(Clone, Copy)]
-pub(super) struct Stack {
-    /// The first word of this thread. The next word lies one block further.
+pub(crate) struct Stack {
+    /// The first word of this thread.
     pub words: *mut u32,
+    /// How many words further the next one is.
+    pub stride: usize,
 }
 
 impl Stack {
@@ -46,7 +65,7 @@ impl Stack {
     /// # Safety
     /// The subtrees of smaller numbers were added before, in order, and were not the last.
     #[inline(always)]
-    pub(super) unsafe fn push<R: Reduction>(
+    pub(crate) unsafe fn push<R: Reduction>(
         self,
         acc: R::Acc,
         number: u32,
@@ -60,14 +79,14 @@ impl Stack {
             while if is_last { rest != 0 } else { rest & 1 == 1 } {
                 control::keep_rolled();
                 if rest & 1 == 1 {
-                    let left = R::Acc::from_words(&|i| *words.add(i * THREADS as usize));
+                    let left = R::Acc::from_words(&|i| *words.add(i * self.stride));
                     acc = R::append(left, acc);
                 }
                 rest >>= 1;
-                words = words.add(R::Acc::COUNT * THREADS as usize);
+                words = words.add(R::Acc::COUNT * self.stride);
             }
             if !is_last {
-                each(R::Acc::COUNT, |i| *words.add(i * THREADS as usize) = acc.word(i));
+                each(R::Acc::COUNT, |i| *words.add(i * self.stride) = acc.word(i));
             }
         }
         acc

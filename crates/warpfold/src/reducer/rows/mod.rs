@@ -323,7 +323,7 @@ fn too_long<T: Item, O: Operation<T>>(n: u64, most: u64) -> Error {
 }
 
 /// The number of arguments of a kernel for rows.
-const ARGUMENTS: usize = 20 + 2 * plan::DIMS;
+const ARGUMENTS: usize = 21 + 2 * plan::DIMS;
 
 /// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
 fn arguments(
@@ -343,7 +343,8 @@ fn arguments(
         work.task,
         work.tasks,
         groups,
-        tile.lanes.into(),
+        tile.lanes,
+        plan::lane_share(tile.lanes),
         tile.staging as u64,
         tile.unit,
         tile.fast.into(),

@@ -18,6 +18,8 @@ const UNITS: [u64; 2] = [16, 4];
 pub(super) const THREADS: u32 = 64;
 /// Dimensions that the kernel takes. `warpfold_device::rows::DIMS`.
 pub(super) const DIMS: usize = 9;
+/// `warpfold_device::rows::SHARE`.
+const SHARE: u32 = 16;
 /// The most tiles of a task. `warpfold_device::rows::LEVELS` is the logarithm.
 const MOST_TILES: u64 = 1 << 10;
 /// The most rows of a tile if a row has several tiles.
@@ -26,6 +28,12 @@ pub(super) const MOST_ROWS: u64 = WARP;
 const MOST_WORDS: u64 = 8;
 /// Warps that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 20;
+
+/// What stands for the lanes of a row where a warp divides by them:
+/// `warpfold_device::rows::Plan::lane_share`.
+pub(super) fn lane_share(lanes: u64) -> u64 {
+    (1u64 << SHARE).div_ceil(lanes)
+}
 
 /// The most elements of `bytes` bytes that a row may have, however it lies in memory.
 pub(super) const fn most_elements(bytes: u64) -> u64 {
@@ -62,8 +70,8 @@ pub(super) struct Tile {
     pub(super) row_step: u64,
     /// Bytes from a step to the next in a tile.
     pub(super) step: u64,
-    /// The logarithm of the lanes of a row.
-    pub(super) lanes: u32,
+    /// The number of lanes of a row.
+    pub(super) lanes: u64,
     /// Bytes of a unit.
     pub(super) unit: u64,
     /// The logarithm of the extent along the faster index, in units or elements.
@@ -109,20 +117,25 @@ pub(super) fn tile(
     // Few rows are shared out among as many warps as there is room for.
     let share = layout.rows().div_ceil(resident(multiprocessors));
     // The lanes of a row that lies within a tile, and how many such rows a warp takes at once.
-    let lanes = length.div_ceil(in_part).next_power_of_two().max(1);
-    let at_once = (WARP / lanes).max(1);
+    let whole_lanes = length.div_ceil(in_part).max(1);
+    let at_once = (WARP / whole_lanes).max(1);
 
     // Rows in one piece: long ones each by itself, short ones several at a time.
     if is_single(&layout.reduced) && (is_next(step) || length <= 1) {
         let is_packed = is_single(&layout.kept) && row.stride == row_bytes as i64;
         if row_bytes > TILE_BYTES {
-            return piece(layout, 1, WARP * in_part, (0, bytes), 5);
+            return piece(layout, 1, WARP * in_part, (0, bytes), WARP);
         }
         if is_packed || row_bytes > TILE_BYTES / 2 {
             let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
-            let whole = if most > at_once { most - most % at_once } else { most };
+            // Whole passes of the warp, unless these leave much of a tile empty and more rows leave
+            // few lanes without work.
+            let in_passes = most - most % at_once;
+            let are_most = most * 10 >= most.div_ceil(at_once) * at_once * 9;
+            let fill = in_passes == 0 || (in_passes * 4 < most * 3 && are_most);
+            let whole = if fill { most } else { in_passes };
             let rows = whole.min(share.next_multiple_of(at_once));
-            return piece(layout, rows, length, (row_bytes, bytes), lanes.ilog2());
+            return piece(layout, rows, length, (row_bytes, bytes), whole_lanes);
         }
     }
     // Few neighbouring columns without a gap between the steps.
@@ -134,7 +147,7 @@ pub(super) fn tile(
     if is_narrow && row_bytes.saturating_mul(across) >= TILE_BYTES / 2 {
         let lanes = WARP / across.next_power_of_two();
         let steps = lanes * in_part;
-        return piece(layout, across, steps, (bytes, across * bytes), lanes.ilog2());
+        return piece(layout, across, steps, (bytes, across * bytes), lanes);
     }
 
     let by_rows =
@@ -155,19 +168,19 @@ pub(super) fn tile(
     let (rows, steps, lanes, pitch) = if padded <= in_tile / across {
         // Whole rows, as many as there is room for.
         let share = share.max(at_once).next_power_of_two().max(across);
-        ((in_tile / padded).min(share), length, lanes, padded)
+        ((in_tile / padded).min(share), length, whole_lanes, padded)
     } else {
         let lanes = WARP / across;
         (across, lanes * in_part, lanes, lanes * in_part)
     };
     let (row_step, step, fast) =
         if by_rows { (bytes, rows * bytes, rows) } else { (pitch * bytes, bytes, pitch) };
-    let (lanes, fast) = (lanes.ilog2(), (fast * bytes / unit).ilog2());
+    let fast = (fast * bytes / unit).ilog2();
     Tile { staging, rows, steps, row_step, step, lanes, unit, fast, kept, reduced }
 }
 
 /// A tile that is one piece of memory.
-fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u32) -> Tile {
+fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u64) -> Tile {
     let Layout { kept, reduced } = layout.clone();
     let (staging, unit) = (Staging::Piece, UNITS[1]);
     Tile { staging, rows, steps, row_step, step, lanes, unit, fast: 0, kept, reduced }
@@ -275,12 +288,12 @@ mod tests {
         let (rows, length) = (layout.rows(), layout.length());
         for most_rows in [MOST_ROWS, 1] {
             let tile = tile(layout, *bytes, *address, most_rows, multiprocessors);
-            let lanes = 1 << tile.lanes;
+            let lanes = tile.lanes;
             let in_part = PART_BYTES / bytes;
             // A tile and its padding fit, and the lanes of a row hold its steps.
             let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
             assert!(extent <= TILE_BYTES, "{tile:?}");
-            assert!(tile.lanes <= 5 && tile.steps <= lanes * in_part, "{tile:?}");
+            assert!((1..=WARP).contains(&lanes) && tile.steps <= lanes * in_part, "{tile:?}");
             assert!(tile.kept.len() + tile.reduced.len() <= DIMS);
             let Some(work) = work(&tile, rows, length, MOST_WORDS, multiprocessors) else {
                 assert!(most_rows > 1 || length > most_elements(*bytes));
@@ -288,6 +301,7 @@ mod tests {
             };
             assert_eq!(work.tiles, length.div_ceil(tile.steps));
             if work.tiles > 1 {
+                assert!(lanes.is_power_of_two());
                 assert_eq!(tile.steps, lanes * in_part, "{tile:?}");
                 assert!(tile.rows <= WARP / lanes && tile.rows <= most_rows.max(16), "{tile:?}");
             }
@@ -306,6 +320,15 @@ mod tests {
                     assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
                 }
                 Staging::StepUnits | Staging::StepElements => assert_eq!(tile.row_step, unit),
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_is_divided_by_the_lanes() {
+        for lanes in 1..=WARP {
+            for number in 0..=WARP {
+                assert_eq!((number * lane_share(lanes)) >> SHARE, number / lanes);
             }
         }
     }

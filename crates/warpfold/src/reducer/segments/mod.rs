@@ -1,0 +1,432 @@
+//! Reductions of segments: rows of any lengths, which lie one behind the other.
+
+mod offset;
+mod plan;
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use bytemuck::{Pod, Zeroable};
+
+#[cfg(feature = "cudarc")]
+use crate::device::Borrowed;
+use crate::device::{Arg, Buffer, Device, LaunchShape, Overlap, Stream};
+
+use super::{
+    Error, Input, Item, SegmentOperation, Single,
+    engine::{Cache, Engine},
+    input::{DeviceInput, Operand, Place},
+    output::{DeviceOutput, Target},
+};
+
+use offset::private::Number;
+
+pub use offset::Offset;
+
+/// An operation over the segments of arrays of one type, ready to run on a device: its kernel is
+/// loaded. [`Device::segment_reducer`] makes one. It is `Send` and `Sync`, and cheap to clone.
+///
+/// # Offsets
+///
+/// Segment `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is one offset more
+/// than segments. The first offset need not be 0, and the last one need not be the number of
+/// elements. Offsets are `u32`, `i32`, `u64` or `i64`. They must not decrease, and none may be
+/// greater than the number of elements. The device checks this while it reduces, reads nothing
+/// outside of the elements, and tells the first segment that is wrong.
+///
+/// # Order and bits
+///
+/// The bits of a result depend on the elements of its segment, in their order, and on their number
+/// alone. They are those of a [row](super::RowReducer) of the same elements.
+///
+/// ```
+/// use warpfold::{ArgMax, Device};
+///
+/// let gpu = Device::simulator();
+/// let words = gpu.upload(&[0.1f32, 0.7, 0.2, 0.9, 0.0, 0.1])?;
+/// let sentences = gpu.upload(&[0u32, 2, 3, 6])?;
+/// let best = gpu.segment_reducer::<f32, _>(ArgMax)?.reduce_segments(&words, &sentences)?;
+/// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 0, 0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub struct SegmentReducer<T, O> {
+    device: Device,
+    engine: Arc<Engine>,
+    operation: PhantomData<fn() -> (T, O)>,
+}
+
+impl<T, O> Clone for SegmentReducer<T, O> {
+    fn clone(&self) -> Self {
+        let Self { device, engine, operation } = self;
+        Self { device: device.clone(), engine: Arc::clone(engine), operation: *operation }
+    }
+}
+
+impl<T: Item, O: SegmentOperation<T>> fmt::Debug for SegmentReducer<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentReducer")
+            .field("kernel", &O::SEGMENTS.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a reduction of segments says of their offsets: a word on the device, which
+/// [`SegmentReducer::reduce_segments_into`] writes if a segment is wrong. Before, it must be
+/// [`SegmentStatus::default`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SegmentStatus(u64);
+
+// SAFETY: all bytes 0 are a valid value of the field.
+unsafe impl Zeroable for SegmentStatus {}
+// SAFETY: the only field is `Pod`.
+unsafe impl Pod for SegmentStatus {}
+
+impl SegmentStatus {
+    /// The first segment that begins behind its end, or ends behind the elements.
+    pub fn first_wrong(self) -> Option<u64> {
+        (self.0 != 0).then_some(!self.0)
+    }
+}
+
+/// A reduction that [`SegmentReducer::reduce_segments_into`] has given to a stream.
+pub struct PendingSegments<T, O> {
+    elements: u64,
+    operation: PhantomData<fn() -> (T, O)>,
+}
+
+impl<T, O> Clone for PendingSegments<T, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, O> Copy for PendingSegments<T, O> {}
+
+impl<T, O> fmt::Debug for PendingSegments<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingSegments").field("elements", &self.elements).finish()
+    }
+}
+
+impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
+    /// Tells whether the offsets were right. `stream` is the stream of the reduction. If they were
+    /// wrong, no raw result of it means anything, and the stream's
+    /// [workspace](Stream::workspace) is zeroed before the next launch on it. A graph that has
+    /// launched the reduction is of no use any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Segment`] if a segment was wrong.
+    pub fn check(self, status: SegmentStatus, stream: &Stream) -> Result<(), Error> {
+        match status.first_wrong() {
+            None => Ok(()),
+            Some(segment) => {
+                stream.distrust_workspace();
+                Err(Error::Segment { segment, elements: self.elements })
+            }
+        }
+    }
+
+    /// Turns the raw result of segment number `segment`, which has `length` elements, into the
+    /// result.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptySegment`] if the segment is empty and the operation has no result for that.
+    pub fn finish(self, raw: O::Raw, segment: u64, length: u64) -> Result<O::Output, Error> {
+        if length == 0 && O::identity().is_none() {
+            return Err(Error::EmptySegment { op: O::NAME, segment });
+        }
+        O::finish(raw, length)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
+impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
+    /// Reduces each segment and waits for the results: one for each segment, in order.
+    ///
+    /// Values and offsets on the host are copied to the device as a whole.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoOffsets`] if there is no offset at all;
+    /// - [`Error::Segment`] if a segment begins behind its end or ends behind the elements;
+    /// - [`Error::EmptySegment`] if a segment is empty and the operation has no result for that;
+    ///   [`reduce_segments_or`](Self::reduce_segments_or) gives one;
+    /// - [`Error::TooLong`] if there are more elements and segments than a launch can take;
+    /// - [`Error::Device`] if a buffer belongs to another device, if memory for the results or for
+    ///   a copy is lacking, or if the driver reports an error.
+    pub fn reduce_segments<I, B>(&self, values: I, offsets: B) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+        B: Input<Item: Offset, Arity = Single>,
+    {
+        self.results(&values, &offsets, |segment| Err(Error::EmptySegment { op: O::NAME, segment }))
+    }
+
+    /// As [`reduce_segments`](Self::reduce_segments), but a segment without elements has the result
+    /// `empty` if the operation has none for it.
+    ///
+    /// ```
+    /// use warpfold::{Device, Min};
+    ///
+    /// let min = Device::simulator().segment_reducer::<i32, _>(Min)?;
+    /// assert_eq!(min.reduce_segments_or(&[5, 3, 8], &[0i64, 2, 2, 3], -1)?, [3, -1, 8]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reduce_segments`](Self::reduce_segments) except [`Error::EmptySegment`].
+    pub fn reduce_segments_or<I, B>(
+        &self,
+        values: I,
+        offsets: B,
+        empty: O::Output,
+    ) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+        B: Input<Item: Offset, Arity = Single>,
+        O::Output: Clone,
+    {
+        self.results(&values, &offsets, |_| Ok(empty.clone()))
+    }
+
+    /// Adds the reduction of each segment into `output` to the work of `stream`, and returns
+    /// without waiting. It is one launch. The call allocates nothing on the device and copies
+    /// nothing, so a stream that [captures](Device::capture) accepts it too.
+    ///
+    /// `output` must have a place for each segment, and receives
+    /// [raw results](super::Operation::Raw), of which [`PendingSegments::finish`] makes the
+    /// results. `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
+    /// [`PendingSegments::check`] tells whether the offsets were right.
+    ///
+    /// ```
+    /// use warpfold::{Device, SegmentStatus, Sum};
+    ///
+    /// let gpu = Device::simulator();
+    /// let values = gpu.upload(&[1.0f32, 2.0, 3.0, 5.0])?;
+    /// let offsets = gpu.upload(&[0u32, 3, 4])?;
+    /// let mut status = gpu.upload(&[SegmentStatus::default()])?;
+    /// let (mut output, stream) = (gpu.alloc(2)?, gpu.stream()?);
+    /// let sums = gpu.segment_reducer::<f32, _>(Sum)?;
+    /// let pending =
+    ///     sums.reduce_segments_into(&values, &offsets, &mut output, &mut status, &stream)?;
+    /// stream.synchronize()?;
+    /// pending.check(status.copy_to_host()?[0], &stream)?;
+    /// assert_eq!(output.copy_to_host()?, [6.0, 5.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoOffsets`] if there is no offset at all;
+    /// - [`Error::Outputs`] if `output` does not have one place for each segment, or `status` not
+    ///   one place;
+    /// - [`Error::TooLong`] if there are more elements and segments than a launch can take;
+    /// - [`Error::Device`] if memory or the stream belongs to another device, if the stream
+    ///   captures and memory is that of `cust` or cudarc, or if the driver reports an error.
+    pub fn reduce_segments_into<I, B>(
+        &self,
+        values: I,
+        offsets: B,
+        mut output: impl DeviceOutput<O::Raw>,
+        mut status: impl DeviceOutput<SegmentStatus>,
+        stream: &Stream,
+    ) -> Result<PendingSegments<T, O>, Error>
+    where
+        I: DeviceInput<Item = T, Arity = Single>,
+        B: DeviceInput<Item: Offset, Arity = Single>,
+    {
+        let (values, offsets) = (values.places().0, offsets.places().0);
+        let segments = segments(offsets.len)?;
+        let target: Target<'_, O::Raw> = output.target();
+        if target.len != segments {
+            return Err(Error::Outputs { results: segments, len: target.len });
+        }
+        let status: Target<'_, SegmentStatus> = status.target();
+        if status.len != 1 {
+            return Err(Error::Outputs { results: 1, len: status.len });
+        }
+        if segments > 0 {
+            target.with_address(&self.device, stream, |output| {
+                status.with_address(&self.device, stream, |status| {
+                    self.launch(values, offsets, [output, status], stream)
+                })
+            })?;
+        }
+        Ok(PendingSegments { elements: values.len, operation: PhantomData })
+    }
+
+    /// The kernel of this operation and type.
+    #[cfg(feature = "testing")]
+    pub fn kernel(&self) -> &crate::device::Kernel {
+        self.engine.kernel()
+    }
+
+    /// The results of all segments, with those of `of_empty` where the operation has none.
+    fn results<I, B>(
+        &self,
+        values: &I,
+        offsets: &B,
+        of_empty: impl Fn(u64) -> Result<O::Output, Error>,
+    ) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Item = T, Arity = Single>,
+        B: Input<Item: Offset, Arity = Single>,
+    {
+        let stream = self.engine.stream();
+        let (values, offsets) = (values.operands().0, offsets.operands().0);
+        let count = segments(offsets.len())?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let places = usize::try_from(count).map_err(|_| Error::Rows { rows: count })?;
+        let (mut copy, mut copied_offsets) = (None, None);
+        let values = on_device(&self.device, values, &mut copy)?;
+        let place = on_device(&self.device, offsets, &mut copied_offsets)?;
+        let output = self.device.alloc::<O::Raw>(places)?;
+        let status = self.device.upload(&[SegmentStatus::default()])?;
+        self.launch(values, place, [output.address(), status.address()], stream)?;
+        let pending = PendingSegments::<T, O> { elements: values.len, operation: PhantomData };
+        pending.check(status.copy_to_host()?[0], stream)?;
+        let raw = output.copy_to_host()?;
+        let read;
+        let offsets = match offsets {
+            Operand::Host(offsets) | Operand::Pinned(offsets) => offsets,
+            Operand::Device(place) => {
+                // SAFETY: the launch has admitted the memory, and its reads have ended.
+                read = unsafe { self.device.read_at(place.address, places + 1)? };
+                &read[..]
+            }
+        };
+        let lengths = offsets.windows(2).map(|pair| pair[1].number() - pair[0].number());
+        let results = raw.into_iter().zip(lengths).zip(0..);
+        results
+            .map(|((raw, length), segment)| match length {
+                0 if O::identity().is_none() => of_empty(segment),
+                length => O::finish(raw, length),
+            })
+            .collect()
+    }
+
+    /// Adds to `stream` the launch that leaves the raw results and the status at two addresses of
+    /// the same device. There is at least one segment.
+    fn launch<B: Offset>(
+        &self,
+        values: Place<'_, T>,
+        offsets: Place<'_, B>,
+        [output, status]: [u64; 2],
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        values.admit(&self.device, stream)?;
+        offsets.admit(&self.device, stream)?;
+        #[cfg(feature = "cudarc")]
+        let lent = (values.borrow_for(stream)?, offsets.borrow_for(stream)?);
+        let (elements, segments) = (values.len, offsets.len - 1);
+        let bytes = size_of::<T>() as u64;
+        // `warpfold_device::segments!` asserts that no accumulator has more words.
+        let words = (size_of::<O::Raw>() as u64 / 4).max(2);
+        let multiprocessors = self.device.class().multiprocessors();
+        let most = O::MOST.min(plan::MOST_BYTES / bytes);
+        let plan = plan::plan(elements, segments, bytes, words, multiprocessors)
+            .filter(|_| elements <= O::MOST)
+            .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })?;
+        let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
+        let shape = LaunchShape {
+            overlap: Overlap::InSequence,
+            ..LaunchShape::linear(blocks, plan::THREADS, 0)
+        };
+        let args = [
+            Arg::Pointer(values.address),
+            Arg::Pointer(output),
+            Arg::Pointer(stream.workspace()),
+            Arg::Pointer(offsets.address),
+            Arg::Pointer(status),
+            Arg::U64(segments),
+            // A negative offset is beyond them.
+            Arg::U64(elements.min(B::GREATEST)),
+            Arg::F32(plan.density),
+            Arg::U32(plan.task),
+            Arg::U32(plan.ranges),
+            Arg::U32(size_of::<B>().ilog2()),
+            Arg::U32(plan::COST),
+        ];
+        // SAFETY: the kernel reads elements and offsets, of which it uses none that leads out of
+        // the elements. It writes one raw result for each segment and the status. This memory is
+        // borrowed, or the caller of the raw slice's `unsafe` constructor has vouched for it. The
+        // kernel also writes slots of the stream's workspace, which `plan` keeps within bounds; if
+        // offsets are wrong, the workspace is zeroed when the status is checked. Dropping memory
+        // waits for the work that uses it, and a graph retains the memory that it uses.
+        unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
+        #[cfg(feature = "cudarc")]
+        for borrowed in [lent.0, lent.1] {
+            borrowed.map_or(Ok(()), Borrowed::give_back)?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of segments of so many offsets.
+fn segments(offsets: u64) -> Result<u64, Error> {
+    offsets.checked_sub(1).ok_or(Error::NoOffsets)
+}
+
+/// The place of an operand on the device. An operand on the host is copied to `copy`.
+fn on_device<'a, T: Item>(
+    device: &Device,
+    operand: Operand<'a, T>,
+    copy: &'a mut Option<Buffer<T>>,
+) -> Result<Place<'a, T>, Error> {
+    match operand {
+        Operand::Device(place) => Ok(place),
+        Operand::Host(values) | Operand::Pinned(values) => {
+            Ok(copy.insert(device.upload(values)?).view(..).into())
+        }
+    }
+}
+
+impl Device {
+    /// Prepares an operation over the segments of arrays of type `T` for many calls: loads its
+    /// kernel, unless the device has loaded it already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
+    /// reports an error.
+    pub fn segment_reducer<T: Item, O: SegmentOperation<T>>(
+        &self,
+        _operation: O,
+    ) -> Result<SegmentReducer<T, O>, Error> {
+        let engine = self.attached::<Cache>().engine(self, O::SEGMENTS, size_of::<O::Raw>())?;
+        Ok(SegmentReducer { device: self.clone(), engine, operation: PhantomData })
+    }
+
+    /// Reduces each segment of `values` and waits for the results, one for each segment. Segment
+    /// `i` is the elements from `offsets[i]` to `offsets[i + 1]`.
+    ///
+    /// ```
+    /// use warpfold::{Device, Sum};
+    ///
+    /// let sums = Device::simulator().reduce_segments(&[1.5f32, 2.0, 4.0], &[0u32, 2, 2, 3], Sum)?;
+    /// assert_eq!(sums, [3.5, 0.0, 4.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Device::segment_reducer`] and [`SegmentReducer::reduce_segments`].
+    pub fn reduce_segments<I, B, O>(
+        &self,
+        values: I,
+        offsets: B,
+        operation: O,
+    ) -> Result<Vec<O::Output>, Error>
+    where
+        I: Input<Arity = Single>,
+        B: Input<Item: Offset, Arity = Single>,
+        O: SegmentOperation<I::Item>,
+    {
+        self.segment_reducer::<I::Item, O>(operation)?.reduce_segments(values, offsets)
+    }
+}

@@ -1,0 +1,109 @@
+//! How segments are shared out among warps: a pure function of their number and of that of the
+//! elements, because the host does not know the offsets.
+
+use crate::device::WORKSPACE_BYTES;
+
+/// Threads of a block. `warpfold_device::rows::THREADS`.
+pub(super) const THREADS: u32 = 64;
+/// A segment counts as 2 to this number of bytes, besides its elements, when ranges are made: about
+/// what its offset and its result cost.
+pub(super) const COST: u32 = 4;
+/// Bytes of a tile. `warpfold_device::rows::TILE_BYTES`.
+const TILE_BYTES: u64 = 4096;
+/// The most tiles of a range. `warpfold_device::rows::LEVELS` is the logarithm.
+const MOST_TILES: u64 = 1 << 10;
+/// Warps that a multiprocessor has room for at a time.
+const RESIDENT: u64 = 16;
+/// The time in which a warp finds its range, in halves of the time of a tile.
+const SEARCH: u64 = 3;
+/// The most words of a slot.
+const MOST_WORDS: u64 = 8;
+/// The most bytes of elements that a launch takes, whatever their type and the operation, if there
+/// are few segments.
+pub(super) const MOST_BYTES: u64 =
+    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 1) * MOST_TILES * TILE_BYTES;
+
+/// How a launch is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Tiles of a range, a power of two.
+    pub(super) task: u32,
+    /// The number of ranges.
+    pub(super) ranges: u32,
+    /// Segments for each byte.
+    pub(super) density: f32,
+}
+
+/// The plan for so many elements of `bytes` bytes in so many segments, on a device with this number
+/// of multiprocessors, if a slot has `words` words. `None` if they are too many for a launch.
+pub(super) fn plan(
+    elements: u64,
+    segments: u64,
+    bytes: u64,
+    words: u64,
+    multiprocessors: u32,
+) -> Option<Plan> {
+    let total = elements.checked_mul(bytes)?.checked_add(segments.checked_mul(1 << COST)?)?;
+    let places = u64::from(multiprocessors) * RESIDENT;
+    // About how long a launch takes, because the places for warps are taken in rounds, and the last
+    // round begins earlier where the warps before have had less work.
+    let time = |task: u64| {
+        let rounds = (total / (task * TILE_BYTES) + 1).div_ceil(places);
+        (4 * rounds + 1) * (2 * task + SEARCH)
+    };
+    let tasks = (0..=MOST_TILES.ilog2()).map(|log| 1 << log);
+    let mut task = tasks.min_by_key(|&task| time(task))?;
+    loop {
+        let ranges = total / (task * TILE_BYTES) + 1;
+        if ranges * 2 * words <= WORKSPACE_BYTES / 8 {
+            let density = segments as f32 / total as f32;
+            return Some(Plan { task: task as u32, ranges: ranges as u32, density });
+        }
+        if task == MOST_TILES {
+            return None;
+        }
+        task *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_plan_keeps_the_contract_of_the_kernel(
+            elements in 0u64..1 << 36,
+            segments in 1u64..1 << 32,
+            log in 0u32..5,
+            words in 2..=MOST_WORDS,
+            multiprocessors in 1u32..300,
+        ) {
+            let bytes = 1 << log;
+            match plan(elements, segments, bytes, words, multiprocessors) {
+                Some(Plan { task, ranges, density }) => {
+                    prop_assert!(task.is_power_of_two() && u64::from(task) <= MOST_TILES);
+                    let width = u64::from(task) * TILE_BYTES;
+                    prop_assert!(density > 0.0 && density <= 1.0);
+                    let total = elements * bytes + (segments << COST);
+                    prop_assert!(total < u64::from(ranges) * width);
+                    prop_assert!(total >= u64::from(ranges - 1) * width);
+                    prop_assert!(u64::from(ranges) * 2 * words * 8 <= WORKSPACE_BYTES);
+                }
+                None => prop_assert!(elements * bytes + (segments << COST) > MOST_BYTES),
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_arrays_have_a_plan() {
+        for bytes in [1, 2, 4, 8, 16] {
+            let elements = MOST_BYTES / bytes;
+            assert!(plan(elements, 1, bytes, MOST_WORDS, 132).is_some());
+            assert!(plan(2 * elements, 1, bytes, MOST_WORDS, 132).is_none());
+        }
+        assert_eq!(plan(u64::MAX, 1, 8, 2, 132), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! The kernels under the simulator's checks: no data race, no read of memory that nobody wrote, no
+//! barrier that a lane misses, in several orders of warps and blocks.
+
+use warpfold::{
+    ArgMax, Device, Item, Moments, Offset, SegmentOperation, Sum,
+    half::f16,
+    testing::{Instrument, Seen},
+};
+
+use super::offsets;
+
+fn check<T: Item, O: SegmentOperation<T>, B: Offset>(value: T, offsets: &[B], end: usize) {
+    let device = Device::simulator_with(Instrument::Check);
+    // The buffers end with the last element and offset, so that a read behind them is seen.
+    let values = device.upload(&vec![value; end]).unwrap();
+    let offsets = device.upload(offsets).unwrap();
+    let results = device.reduce_segments(&values, &offsets, O::default());
+    let name = format!("{} of {}, offsets of {}", O::NAME, T::NAME, B::NAME);
+    assert!(results.is_ok(), "{name}");
+    let observations = device.take_observations();
+    assert!(!observations.is_empty());
+    for observation in observations {
+        let Seen::Checked(checked) = observation.seen else { panic!("the device checks") };
+        let reports: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+        assert!(reports.is_empty(), "{name}:\n{}", reports.join("\n"));
+    }
+}
+
+fn check_lengths<T: Item, O: SegmentOperation<T>>(value: T) {
+    let tiny: Vec<usize> = (0..900).map(|i| i % 4 + 1).collect();
+    let mixed: Vec<usize> = (0..200).map(|i| (i * 37) % 150 + 1).collect();
+    for lengths in [&tiny[..], &mixed, &[1, 5000, 2, 40_001, 3, 1]] {
+        let offsets = offsets(1, lengths);
+        let end = *offsets.last().unwrap();
+        check::<T, O, u32>(value, &offsets, end as usize);
+        let wide: Vec<i64> = offsets.into_iter().map(i64::from).collect();
+        check::<T, O, i64>(value, &wide, end as usize);
+    }
+}
+
+#[test]
+fn no_check_finds_anything() {
+    check_lengths::<f32, Sum>(1.0);
+    check_lengths::<u8, Sum>(1);
+    check_lengths::<f16, ArgMax>(f16::ONE);
+    check_lengths::<f64, Moments>(1.0);
+}

@@ -1,0 +1,248 @@
+//! The boundaries of segments: where a warp's segments begin, and what is wrong with them.
+
+use super::tile::Tile;
+use crate::item::Item;
+use crate::rows::TILE_BYTES;
+use crate::warp::WARP;
+use cuda_std::ext::{atomic, control};
+use cuda_std::warp;
+
+/// How many boundaries a lane that waits looks at before it goes on to wait.
+const SCANNED: u64 = 1 << 14;
+
+/// The arrays of a launch for segments.
+#[derive(Clone, Copy)]
+pub struct Boundaries {
+    /// Boundary 0, where segment 0 begins. Segment `i` ends where `i + 1` begins.
+    pub source: *const u32,
+    /// 2 to this number are the bytes of a boundary: 4 or 8.
+    pub log: u32,
+    /// The number of segments.
+    pub count: u64,
+    /// The number of elements, which no boundary may exceed.
+    pub elements: u64,
+    /// The number of segments divided by the bytes of all of them, with their costs.
+    pub density: f32,
+    /// Tiles of a task, and of a range.
+    pub task: u32,
+    /// The number of ranges.
+    pub ranges: u32,
+    /// A segment adds 2 to this number of bytes to where the segments behind it begin.
+    pub cost: u32,
+    /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
+    /// is the first one.
+    pub status: *mut u64,
+}
+
+/// The segments of a range. In it, segment 0 is the last one that begins before the range.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    /// The number of segment 0 in the array.
+    pub base: u64,
+    /// The number of segments, segment 0 included.
+    pub count: u32,
+    /// Where segment 1 begins.
+    pub begin: u64,
+    /// The first tile of a task of segment 0 that belongs to the range.
+    pub task: Option<Tile>,
+}
+
+impl Boundaries {
+    /// Boundary number `i`.
+    ///
+    /// # Safety
+    /// There are more boundaries.
+    #[inline(always)]
+    unsafe fn load(&self, i: u64) -> u64 {
+        let words = self.source.wrapping_add(((i << self.log) >> 2) as usize);
+        // SAFETY: the caller's contract.
+        unsafe {
+            let high = if self.log == 3 { *words.add(1) } else { 0 };
+            u64::from(high) << 32 | u64::from(*words)
+        }
+    }
+
+    /// Where segment `i` begins in the sum of all work, if its first element is number `first`.
+    #[inline(always)]
+    fn place<T>(&self, i: u64, first: u64) -> u64 {
+        let bytes = first.wrapping_mul(size_of::<T>() as u64);
+        bytes.wrapping_add(i << self.cost)
+    }
+
+    /// The range in which segment `i` begins, if its first element is number `first`.
+    #[inline(always)]
+    pub(super) fn range_of<T>(&self, i: u64, first: u64) -> u64 {
+        self.place::<T>(i, first) >> (self.task * TILE_BYTES).trailing_zeros()
+    }
+
+    /// Finds the segments of range number `range`.
+    ///
+    /// # Safety
+    /// The whole warp calls this. The launch keeps [its contract](super#the-launchs-contract).
+    #[inline(always)]
+    pub(super) unsafe fn find<T: Item>(&self, range: u32, lane: u32) -> Found {
+        let width = u64::from(self.task) * u64::from(TILE_BYTES);
+        let begin = u64::from(range) * width;
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (first, mut last) = self.search::<T>(begin, begin + width, lane);
+            if range + 1 == self.ranges {
+                // The last range has all that is left.
+                last = self.count;
+            }
+            if first > last || last - first > width {
+                // The boundaries are wrong, and no other warp need come by the wrong one.
+                self.scan(lane.into(), self.count, WARP.into());
+                last = first;
+            }
+            let base = first.wrapping_sub(1);
+            let count = (last - first) as u32 + 1;
+            let begin = self.load(first);
+            let task = self.task_of::<T>(range, base);
+            Found { base, count, begin, task }
+        }
+    }
+
+    /// The first tile of the task that segment `base`, the last one before range number `range`,
+    /// has in this range.
+    ///
+    /// # Safety
+    /// `base` is the number of a segment, or that before segment 0.
+    #[inline(always)]
+    pub(super) unsafe fn task_of<T: Item>(&self, range: u32, base: u64) -> Option<Tile> {
+        if base == u64::MAX {
+            return None;
+        }
+        // SAFETY: the caller's contract.
+        let (begin, end) = unsafe { (self.load(base), self.load(base + 1)) };
+        let number = u64::from(range).wrapping_sub(self.range_of::<T>(base, begin));
+        let tile = Tile::long(0, begin, end.wrapping_sub(begin), number as u32);
+        let is_task = number < tile.tasks::<T>(self.task).into();
+        (self.is_right(begin, end) && is_task).then_some(tile)
+    }
+
+    /// For each of two places, the first segment that begins there or behind, or the number of
+    /// segments. The place of the boundary before it is smaller, also if the boundaries are wrong.
+    ///
+    /// # Safety
+    /// The whole warp calls this.
+    #[inline(always)]
+    unsafe fn search<T: Item>(&self, place: u64, second: u64, lane: u32) -> (u64, u64) {
+        let whole = Bracket { low: u64::MAX, high: self.count };
+        let (mut a, mut b) = (whole, whole);
+        let guess = |place: u64| (place as f32 * self.density) as u64;
+        let (guess_a, guess_b) = (guess(place), guess(second));
+        let mut is_guess = true;
+        // The two searches take their steps together, because a step is a wait for memory.
+        while is_guess || a.size() > 1 || b.size() > 1 {
+            control::keep_rolled();
+            let (step_a, step_b) = (a.size() / u64::from(WARP) + 1, b.size() / u64::from(WARP) + 1);
+            let probe_a =
+                |lane| if is_guess { a.near(guess_a, lane) } else { a.each(step_a, lane) };
+            let probe_b =
+                |lane| if is_guess { b.near(guess_b, lane) } else { b.each(step_b, lane) };
+            // SAFETY: segments below `count` have boundaries. The caller brings the whole warp.
+            unsafe {
+                let is_behind = |i: u64, high: u64, place: u64| {
+                    i >= high || self.place::<T>(i, self.load(i)) >= place
+                };
+                let is_behind_a = is_behind(probe_a(lane), a.high, place);
+                let is_behind_b = is_behind(probe_b(lane), b.high, second);
+                let first_a = warp::warp_vote_ballot(u32::MAX, is_behind_a).trailing_zeros();
+                let first_b = warp::warp_vote_ballot(u32::MAX, is_behind_b).trailing_zeros();
+                (a, b) = (a.narrowed(first_a, &probe_a), b.narrowed(first_b, &probe_b));
+            }
+            is_guess = false;
+        }
+        (a.high, b.high)
+    }
+
+    /// Whether a segment may have these boundaries.
+    #[inline(always)]
+    pub(super) fn is_right(&self, begin: u64, end: u64) -> bool {
+        begin <= end && end <= self.elements
+    }
+
+    /// Notes that segment `i` is wrong.
+    ///
+    /// # Safety
+    /// The launch has a status.
+    #[inline(always)]
+    pub(super) unsafe fn report(&self, i: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { atomic::max(self.status, !i) };
+    }
+
+    /// Looks for wrong segments from `first` on, and before `end`: at each one that is a multiple
+    /// of `step` behind the first.
+    ///
+    /// # Safety
+    /// The launch has a status.
+    #[inline(always)]
+    unsafe fn scan(&self, first: u64, end: u64, step: u64) {
+        let mut i = first;
+        // SAFETY: segment `i` has the boundaries `i` and `i + 1`.
+        unsafe {
+            while i < end.min(self.count) {
+                control::keep_rolled();
+                if !self.is_right(self.load(i), self.load(i + 1)) {
+                    self.report(i);
+                    return;
+                }
+                i += step;
+            }
+        }
+    }
+
+    /// Whether a segment is wrong, so that a task may be missing. A lane that waits asks this again
+    /// and again; `round` says how often it has asked.
+    #[inline(always)]
+    pub(super) fn are_wrong(&self, round: u32) -> bool {
+        // SAFETY: the launch has a status.
+        unsafe {
+            let first = u64::from(round) * SCANNED;
+            self.scan(first, first + SCANNED, 1);
+            atomic::load_relaxed(self.status) != 0
+        }
+    }
+}
+
+/// Where a search will end: behind `low`, and at `high` or before. `u64::MAX` stands for the number
+/// before 0.
+#[derive(Clone, Copy)]
+struct Bracket {
+    low: u64,
+    high: u64,
+}
+
+impl Bracket {
+    /// How many numbers there are.
+    #[inline(always)]
+    fn size(self) -> u64 {
+        self.high.wrapping_sub(self.low)
+    }
+    /// The number that a lane looks at if the numbers are divided equally, `step` apart.
+    #[inline(always)]
+    fn each(self, step: u64, lane: u32) -> u64 {
+        self.low.wrapping_add(u64::from(lane + 1) * step).min(self.high)
+    }
+    /// The number that a lane looks at if the result is likely to be near `guess`.
+    #[inline(always)]
+    fn near(self, guess: u64, lane: u32) -> u64 {
+        const HALF: u32 = WARP / 2;
+        let place = if lane < HALF {
+            guess.saturating_sub(1 << (HALF - 1 - lane))
+        } else {
+            guess + ((1 << (lane - HALF)) - 1)
+        };
+        place.min(self.high)
+    }
+    /// What is left if `first` is the first lane whose number is not before the result. `probe`
+    /// gives the number of a lane.
+    #[inline(always)]
+    fn narrowed(self, first: u32, probe: &impl Fn(u32) -> u64) -> Self {
+        let low = if first > 0 { probe(first - 1) } else { self.low };
+        let high = if first < WARP { probe(first) } else { self.high };
+        Self { low, high }
+    }
+}

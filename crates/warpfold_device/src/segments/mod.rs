@@ -1,0 +1,372 @@
+//! The skeleton of kernels that reduce segments: rows of any lengths, which lie one behind the
+//! other and whose boundaries are an array.
+//!
+//! *Ranges.* Each warp takes the segments that begin in its range. Where a segment begins is
+//! counted in bytes of elements, plus [a few](Boundaries::cost) for each segment before it, so that
+//! a range has about the same work wherever segments are short or empty. A range is as long as the
+//! longest task. So if a segment is longer than a task, its further tasks begin in the ranges that
+//! follow, one in each, and a warp finds the task of its range by a search for the first segment
+//! that begins there.
+//!
+//! *Tiles.* A tile has as many neighbouring segments as fit into it, or it is a tile of one longer
+//! segment. A warp copies a tile to shared memory while it works on the tile before. In a tile of
+//! short segments each lane takes a segment, or a part of one if any is longer than a part.
+//!
+//! *Waiting.* The task of a segment that begins before the range is the only one that may have to
+//! wait for other tasks. The warp does this at last, because otherwise each warp would wait until
+//! the warp before it has stopped to wait.
+//!
+//! *Boundaries.* They come through a ring in shared memory, always a tile ahead. They may be wrong.
+//! Nothing outside the arrays is read or written then, and the number of the first wrong segment is
+//! left in the status.
+//!
+//! *Order.* Parts, and the tree over them, are those of [`rows`](mod@crate::rows), so that a
+//! segment has the bits of a row of the same elements.
+//!
+//! # The launch's contract
+//!
+//! A kernel of [`segments!`](crate::segments!) takes `input`, `output`, `slots`, and the fields of
+//! [`Boundaries`] one by one. There is at least one segment.
+//!
+//! - Segment `r` is the elements from boundary `r` to boundary `r + 1`. So there is one boundary
+//!   more than segments.
+//! - The results lie at `output` in the order of the segments.
+//! - The status is 0 before. Boundaries that decrease or are too large are noted there. The results
+//!   then have any values, and words of `slots` may be left that are not 0.
+//! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many
+//!   tiles are a range, and all ranges together have more bytes than all elements, and the cost of
+//!   each segment besides.
+//! - The block has [`THREADS`] threads, and the grid has a warp for each range.
+//! - `slots` has two 64-bit words for each range and each 32-bit word of a result.
+
+mod boundaries;
+mod reader;
+mod ring;
+mod share;
+mod tile;
+
+pub use boundaries::Boundaries;
+
+use crate::Reduction;
+use crate::item::Item;
+use crate::rows::finish::{Meeting, post, waits};
+use crate::rows::{LEVELS, PART_BYTES, THREADS, raw, tree};
+use crate::source::One;
+use crate::unroll::each;
+use crate::warp::WARP;
+use crate::words::{self, Words};
+use core::mem::MaybeUninit;
+use cuda_std::ext::{control, copy, grid};
+use cuda_std::{address_space, thread, warp};
+use ring::{Next, Ring};
+use share::Share;
+use tile::{BUFFER, Tile};
+
+/// Warps of a block.
+const WARPS: usize = (THREADS / WARP) as usize;
+
+/// What a warp keeps in shared memory.
+#[repr(C)]
+struct Shared {
+    /// The tile that is worked on, and the one that is copied.
+    buffers: [[MaybeUninit<u32>; BUFFER]; 2],
+    ring: [MaybeUninit<u32>; ring::WORDS],
+    /// The accumulator of a task that waits until the warp has done everything else.
+    waiting: [MaybeUninit<u32>; words::MOST],
+    /// The accumulators of the tiles of a task that wait for others.
+    stack: [MaybeUninit<u32>; LEVELS as usize * words::MOST],
+}
+
+#[address_space(shared)]
+static mut SHARED: [MaybeUninit<Shared>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
+
+/// Reduces segments. This is the whole body of a kernel that [`segments!`](crate::segments!) stamps
+/// out.
+///
+/// # Safety
+/// The launch keeps [its contract](self#the-launchs-contract).
+#[inline(always)]
+pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
+    input: *const T,
+    output: *mut R::Raw,
+    slots: *mut u64,
+    boundaries: Boundaries,
+) {
+    grid::launch_dependents();
+    let tid = thread::thread_idx_x();
+    let (warp_of_block, lane) = (tid / WARP, tid % WARP);
+    let range = thread::block_idx_x() * WARPS as u32 + warp_of_block;
+    if range >= boundaries.ranges {
+        return;
+    }
+    // SAFETY: each warp has its own shared memory. All branches around collective calls are the
+    // same in all lanes of a warp. The rest is the launch's contract.
+    unsafe {
+        let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
+        let buffers = (&raw mut (*shared).buffers).cast::<u32>();
+        let buffer = |which: u32| buffers.wrapping_add(which as usize * BUFFER);
+        let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log, lane };
+        let stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
+        grid::wait_for_dependencies();
+
+        let found = boundaries.find::<T>(range, lane);
+        let warp = Warp { boundaries, base: found.base, count: found.count, ring, stack, lane };
+        let waiting = (&raw mut (*shared).waiting).cast::<u32>();
+        let mut is_waiting = false;
+        let mut next = Next { segment: 1, begin: found.begin, brought: 1 };
+        // The tile that is worked on, and the tile that is copied next.
+        let (mut here, mut ahead): (Option<Tile>, _) = (None, found.task);
+        if ahead.is_none() {
+            ring.bring(&mut next, &boundaries, warp.base, warp.count);
+            copy::commit();
+            copy::commit();
+            copy::wait_but_newest();
+            warp::sync_warp(u32::MAX);
+            ahead = warp.short::<T>(&mut next);
+        }
+        let mut which = 0;
+        loop {
+            control::keep_rolled();
+            if ahead.is_some() {
+                ring.bring(&mut next, &boundaries, warp.base, warp.count);
+            }
+            copy::commit();
+            if let Some(tile) = ahead {
+                tile.stage(input, boundaries.elements, boundaries.task, buffer(which), lane);
+            }
+            copy::commit();
+            if let Some(tile) = here {
+                copy::wait_but_two();
+                warp::sync_warp(u32::MAX);
+                let shift = tile.shift(input);
+                let buffer = buffer(1 - which);
+                if !tile.is_long() {
+                    warp.work_short::<T, R>(tile, buffer, shift, output);
+                } else if let Some(acc) = warp.work_long::<T, R>(tile, buffer, shift) {
+                    let tasks = tile.tasks::<T>(boundaries.task);
+                    // Only a task behind the first one of its segment waits.
+                    let waits = tasks > 1 && waits(tile.task, tasks);
+                    is_waiting |= waits;
+                    if lane > 0 {
+                        // Lane 0 has the accumulator.
+                    } else if waits {
+                        each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
+                    } else if tasks > 1 {
+                        post::<R>(slots, warp.slot::<T>(tile, tile.task), acc);
+                    } else {
+                        warp.write::<R>(tile.first, acc, output);
+                    }
+                }
+            }
+            let Some(tile) = ahead else { break };
+            copy::wait_but_newest();
+            warp::sync_warp(u32::MAX);
+            here = ahead;
+            ahead = match tile.next::<T>(boundaries.task) {
+                None => warp.short::<T>(&mut next),
+                further => further,
+            };
+            which = 1 - which;
+        }
+        if is_waiting && let Some(tile) = boundaries.task_of::<T>(range, found.base) {
+            warp::sync_warp(u32::MAX);
+            let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
+            let meeting = Meeting {
+                slots,
+                tasks: tile.tasks::<T>(boundaries.task),
+                lanes: WARP,
+                words: buffers,
+                stack,
+                lane,
+                is_row: true,
+            };
+            let are_wrong = |round| boundaries.are_wrong(round);
+            let slot_of = |task| warp.slot::<T>(tile, task);
+            let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
+            if is_whole && lane == 0 {
+                warp.write::<R>(tile.first, acc, output);
+            }
+        }
+    }
+}
+
+/// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
+#[derive(Clone, Copy)]
+struct Warp {
+    boundaries: Boundaries,
+    /// The number of segment 0 in the array.
+    base: u64,
+    /// The number of segments, segment 0 included.
+    count: u32,
+    ring: Ring,
+    stack: tree::Stack,
+    lane: u32,
+}
+
+impl Warp {
+    /// The tile that begins with the next segment, if there is one.
+    ///
+    /// # Safety
+    /// The whole warp calls this, and what was brought to the ring has arrived.
+    #[inline(always)]
+    unsafe fn short<T: Item>(&self, next: &mut Next) -> Option<Tile> {
+        let Next { segment: first, begin, brought } = *next;
+        if first >= self.count {
+            return None;
+        }
+        // No segment fits if the first one is wrong.
+        let is_inside = begin <= self.boundaries.elements;
+        // Segments whose ends were brought.
+        let there = brought - 1 - first;
+        // SAFETY: only boundaries that were brought are read.
+        unsafe {
+            // How many of so many lanes find, one after the other, that the segments up to theirs
+            // fit. Lane 0 looks at the first `step` segments behind `before`.
+            let fitting = |before: u32, step: u32, lanes: u32| {
+                let segments = before + (self.lane + 1) * step;
+                let mut fits = is_inside && self.lane < lanes && segments <= there;
+                if fits {
+                    let end = self.ring.boundary(first + segments);
+                    let is_short = end.wrapping_sub(begin) <= tile::most::<T>();
+                    fits = is_short && end <= self.boundaries.elements;
+                }
+                warp::warp_vote_ballot(u32::MAX, fits).trailing_ones()
+            };
+            let step = self.ring.capacity() / WARP;
+            let steps = fitting(0, step, WARP);
+            let segments = steps * step + fitting(steps * step, 1, step);
+            let taken = segments.max(1);
+            let end = self.ring.boundary(first + taken);
+            *next = Next { segment: first + taken, begin: end, brought };
+            if segments > 0 {
+                return Some(Tile::short(first, segments, begin, end.wrapping_sub(begin)));
+            }
+            if self.boundaries.is_right(begin, end) {
+                return Some(Tile::long(first, begin, end - begin, 0));
+            }
+            // A wrong segment becomes a tile without elements.
+            if self.lane == 0 {
+                self.boundaries.report(self.base.wrapping_add(first.into()));
+            }
+            Some(Tile::short(first, 1, begin, 0))
+        }
+    }
+
+    /// Reduces a tile of short segments, and writes their results.
+    ///
+    /// # Safety
+    /// The whole warp calls this. The tile has arrived in `buffer`, where its first element is
+    /// `shift` bytes behind the first word.
+    #[inline(always)]
+    unsafe fn work_short<T: Item, R: Reduction<Source = One<T>>>(
+        &self,
+        tile: Tile,
+        buffer: *const u32,
+        shift: u32,
+        output: *mut R::Raw,
+    ) {
+        let in_part = PART_BYTES / size_of::<T>() as u32;
+        let length = tile.length as u32;
+        let mut done = 0;
+        // SAFETY: the caller's contract. A segment whose offsets rise within the elements of the
+        // tile lies in them.
+        unsafe {
+            while done < tile.segments {
+                control::keep_rolled();
+                let left = tile.segments - done;
+                let is_there = self.lane < left;
+                let segment = tile.first + done + self.lane.min(left - 1);
+                // The lower words are enough, except where boundaries are wrong.
+                let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
+                let offset = (begin as u32).wrapping_sub(tile.begin as u32);
+                let until = (end as u32).wrapping_sub(tile.begin as u32);
+                let mut own = until.wrapping_sub(offset);
+                let upper = |boundary: u64, offset: u32| {
+                    self.ring.log == 2 || boundary == tile.begin + u64::from(offset)
+                };
+                let is_inside = offset <= until && until <= length;
+                if !(is_inside && upper(begin, offset) && upper(end, until)) {
+                    if is_there && !self.boundaries.is_right(begin, end) {
+                        self.boundaries.report(self.base.wrapping_add(segment.into()));
+                    }
+                    own = 0;
+                }
+                if !is_there {
+                    own = 0;
+                }
+                let offset = if own > 0 { offset } else { 0 };
+                let share = Share { segment, offset, length: own, number: 0, is_there };
+                let (share, taken, most) = if warp::warp_vote_any(u32::MAX, own > in_part) {
+                    let (share, taken) = share.divided(in_part, self.lane, left);
+                    (share, taken, share::most(share.parts(in_part)))
+                } else {
+                    (share, left.min(WARP), 1)
+                };
+                let skipped = share.number * in_part;
+                let count = share.length.saturating_sub(skipped).min(in_part);
+                let at = share.offset + skipped;
+                let acc = reader::part::<T, R>(buffer, shift, at, count, skipped.into());
+                let count = share.parts(in_part);
+                let parts = tree::Parts::Uneven { number: share.number, count };
+                let acc = tree::lanes::<R>(acc, parts, most);
+                if share.is_there && share.number == 0 {
+                    self.write::<R>(share.segment, acc, output);
+                }
+                done += taken;
+            }
+        }
+    }
+
+    /// Reduces a tile of a long segment. The last one of a task gives the task's accumulator, which
+    /// lane 0 has.
+    ///
+    /// # Safety
+    /// That of [`work_short`](Self::work_short), for each tile of a task in order.
+    #[inline(always)]
+    unsafe fn work_long<T: Item, R: Reduction<Source = One<T>>>(
+        &self,
+        tile: Tile,
+        buffer: *const u32,
+        shift: u32,
+    ) -> Option<R::Acc> {
+        let in_part = PART_BYTES / size_of::<T>() as u32;
+        let (before, count) = tile.extent::<T>(self.boundaries.task);
+        let skipped = self.lane * in_part;
+        let own = count.saturating_sub(skipped).min(in_part);
+        let is_last = tile.next::<T>(self.boundaries.task).is_none();
+        // SAFETY: the caller's contract.
+        unsafe {
+            let first = before + u64::from(skipped);
+            let acc = reader::part::<T, R>(buffer, shift, skipped, own, first);
+            let acc = tree::lanes::<R>(acc, tree::Parts::Even, WARP);
+            // Words are chosen, and not accumulators, because LLVM would keep those in local
+            // memory.
+            let mut words = acc.to_words();
+            if self.lane == 0 {
+                words = self.stack.push::<R>(acc, tile.number, is_last).to_words();
+            }
+            is_last.then(|| R::Acc::from_words(&|i| words[i]))
+        }
+    }
+
+    /// The number of the slot of a task of a long segment.
+    #[inline(always)]
+    fn slot<T: Item>(&self, tile: Tile, task: u32) -> u64 {
+        let segment = self.base.wrapping_add(tile.first.into());
+        let range = self.boundaries.range_of::<T>(segment, tile.begin) + u64::from(task);
+        // A range has room for its part of a segment that begins before it, and for one that begins
+        // in it.
+        2 * range + u64::from(task == 0)
+    }
+
+    /// Writes the result of a segment.
+    ///
+    /// # Safety
+    /// The segment is one of the range, and one lane calls this.
+    #[inline(always)]
+    unsafe fn write<R: Reduction>(&self, segment: u32, acc: R::Acc, output: *mut R::Raw) {
+        let row = self.base.wrapping_add(segment.into());
+        // SAFETY: the output has a place for each segment.
+        unsafe { output.add(row as usize).write(raw::<R>(acc)) };
+    }
+}
