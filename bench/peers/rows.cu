@@ -16,6 +16,9 @@
 //   max     the greatest element
 //   argmin  the index of the least element, an int, and behind it the element
 //   argmax  the same of the greatest element
+//
+// The functions cub_segments_sum_<type> do the same for segments. `length` is replaced by the
+// address of the offsets, which are 32-bit: one more than there are segments.
 
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/version.cuh>
@@ -117,6 +120,17 @@ ROWS(max, f32, float, float) { return cub::DeviceSegmentedReduce::Max(temp, *tem
 using Indexed = cuda::std::pair<int, float>;
 ROWS(argmin, f32, float, Indexed) { return cub::DeviceSegmentedReduce::ArgMin(temp, *temp_bytes, in, out, SIZES, on); }
 ROWS(argmax, f32, float, Indexed) { return cub::DeviceSegmentedReduce::ArgMax(temp, *temp_bytes, in, out, SIZES, on); }
+
+#define SEGMENTS(type, T, Out)                                                                                       \
+    extern "C" cudaError_t cub_segments_sum_##type(void *temp, size_t *temp_bytes, const T *in, uint64_t segments,   \
+                                                   const uint32_t *offsets, Out *out, cudaStream_t on) {             \
+        return cub::DeviceSegmentedReduce::Reduce(temp, *temp_bytes, in, out, int64_t(segments), offsets,            \
+                                                  offsets + 1, Add<Out>{}, Out(0), on);                              \
+    }
+SEGMENTS(f32, float, float)
+SEGMENTS(f64, double, double)
+SEGMENTS(f16, __half, float)
+SEGMENTS(u8, uint8_t, uint64_t)
 
 #define TEXT(number) #number
 #define NUMBER(number) TEXT(number)

@@ -4,10 +4,13 @@
 
 use std::time::Duration;
 
+use warpfold::device::{DeviceError, Graph, Stream};
+
 pub mod edit;
 pub mod hardware;
 pub mod peers;
 pub mod plan;
+pub mod row_peers;
 
 /// Order statistics of repeated measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,32 @@ pub fn quartiles<T: Copy>(sorted: &[T]) -> [T; 5] {
 /// The bandwidth of moving `bytes` in `time`, in GB/s (10⁹ bytes per second).
 pub fn gb_per_s(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e9
+}
+
+/// The times of one call of each graph, which have so many calls each. In each turn, each graph is
+/// launched once. The first turns are warm-ups, which do not count.
+///
+/// # Errors
+///
+/// If a launch fails.
+pub fn take_turns(
+    graphs: &[&Graph],
+    calls: u32,
+    stream: &Stream,
+    warm_ups: usize,
+    samples: usize,
+) -> Result<Vec<Vec<Duration>>, DeviceError> {
+    let mut times = vec![Vec::new(); graphs.len()];
+    for turn in 0..warm_ups + samples {
+        for (graph, times) in graphs.iter().zip(&mut times) {
+            stream.synchronize()?;
+            let time = stream.time(|| graph.launch(stream))?;
+            if turn >= warm_ups {
+                times.push(time / calls);
+            }
+        }
+    }
+    Ok(times)
 }
 
 #[cfg(test)]

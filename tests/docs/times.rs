@@ -11,7 +11,9 @@
 //!   `lab.access.md: Wide access`, which shows the table below that heading;
 //! - `reducer`, which shows the production reducer beside CUB, call after call, from the newest
 //!   such run on each device;
-//! - `place`, which shows what it adds between two other kernels, beside CUB, in the same way.
+//! - `place`, which shows what it adds between two other kernels, beside CUB, in the same way;
+//! - `layouts`, which shows rows, axes and segments beside CUB and PyTorch, from the newest run on
+//!   an H100.
 
 use std::{
     collections::BTreeMap,
@@ -200,6 +202,66 @@ fn reducers() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
+/// A table with our bandwidth for rows, axes and segments, and the ratios of the other libraries'
+/// times to ours.
+fn layouts() -> String {
+    // The name of a case, and what it is.
+    const ROWS: [(&str, &str); 9] = [
+        ("f32 sum rows 16777216x4", "sum of f32, rows of 4"),
+        ("f32 sum rows 671088x100", "rows of 100"),
+        ("f32 sum rows 65536x1024", "rows of 1024"),
+        ("f32 sum rows 1x67108864", "one row of 2^26"),
+        ("f32 argmax rows 4194304x16", "index of the maximum of f32, rows of 16"),
+        ("u8 sum rows 262144x1024", "sum of u8, rows of 1024"),
+        ("f32 sum 1048576x64 over 0", "sum of f32, 64 columns of 2^20"),
+        ("f32 sum 1024x65536 over 0", "2^16 columns of 1024"),
+        ("f32 sum 64x256x64x64 over 0 2 3", "64x256x64x64 along axes 0, 2 and 3"),
+    ];
+    const SEGMENTS: [(&str, &str); 8] = [
+        ("f32 all of 1", "sum of f32, segments of 1"),
+        ("f32 all of 4", "segments of 4"),
+        ("f32 all of 16", "segments of 16"),
+        ("f32 all of 100", "segments of 100"),
+        ("f32 all of 1024", "segments of 1024"),
+        ("f32 0 to 32", "segments of 0 to 32"),
+        ("f32 power law 1.2", "lengths by a power law, 5 on average"),
+        ("f32 one giant", "one segment of 2^25 among 2^25 of 1"),
+    ];
+    let newest = |file: &str| {
+        let mut runs = newest_reducers(file);
+        let name = runs.keys().find(|name| name.contains("H100")).unwrap().clone();
+        (runs.remove(&name).unwrap(), name)
+    };
+    let case = |json: &Json, name: &str| {
+        let rows = json["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).cloned()
+    };
+    let (rows, device) = newest("rows.json");
+    let (torch, _) = newest("rows-torch.json");
+    let (segments, _) = newest("segments.json");
+    let mut text =
+        format!("| {device} | GB/s | CUB's time / ours | PyTorch's |\n|---|---:|---:|---:|\n");
+    let mut line = |what: &str, bytes: &Json, ours: f64, peers: [Option<f64>; 2]| {
+        let ratio = |peer: Option<f64>| {
+            peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.2}", peer / ours))
+        };
+        let (gb_per_s, [cub, torch]) = (number(bytes) / ours / 1e3, peers.map(ratio));
+        writeln!(text, "| {what} | {gb_per_s:.0} | {cub} | {torch} |").unwrap();
+    };
+    for (name, what) in ROWS {
+        let row = case(&rows, name).unwrap_or_else(|| panic!("no case {name}"));
+        let torch = case(&torch, name).and_then(|row| row["times"]["torch"]["median_us"].as_f64());
+        let median = |who: &str| row["times"][who]["median_us"].as_f64();
+        line(what, &row["bytes"], median("warpfold").unwrap(), [median("cub"), torch]);
+    }
+    for (name, what) in SEGMENTS {
+        let row = case(&segments, name).unwrap_or_else(|| panic!("no case {name}"));
+        let median = |who: &str| row["quartiles_us"][who][1].as_f64();
+        line(what, &row["bytes"], median("warpfold").unwrap(), [median("cub"), None]);
+    }
+    text
+}
+
 /// The text that belongs between the marks.
 fn table(what: &str, folder: &Path, results: &Json) -> String {
     let sizes = [1 << 22, 1 << 24, 1 << 28];
@@ -297,6 +359,7 @@ fn times_are_those_of_the_results() {
                 Some((file, heading)) => joined(&kept(folder, &format!("{file}.md"), heading)),
                 None if what == "reducer" => reducers(),
                 None if what == "place" => places(),
+                None if what == "layouts" => layouts(),
                 None => table(what, folder, &results),
             };
             write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use bench::{Times, gb_per_s};
+use bench::{Times, gb_per_s, row_peers::RowPeers};
 use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
@@ -28,12 +28,10 @@ use warpfold_lab::{
 use cases::{Case, Element, Operation};
 use data::Value;
 use measure::{Input, Lab, Samples, Who};
-use peers::RowPeers;
 
 mod cases;
 mod data;
 mod measure;
-mod peers;
 
 /// Times reductions of rows and along axes beside their peers
 #[derive(Parser)]

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
+use bench::row_peers::{Cub, RowPeers};
 use warpfold::{
     Array, RowOperation,
     device::{Buffer, Device, Graph, Stream},
@@ -11,7 +12,6 @@ use warpfold::{
 use crate::{
     cases::{Case, Operation},
     data::{self, Numbers, Value},
-    peers::{Cub, RowPeers},
 };
 
 /// The number of calls in a graph.
@@ -122,7 +122,7 @@ impl Lab {
                 unsafe { peers.twin(read, written, handle(stream)?) }
             })?;
             graphs.push((Who::Twin, twin));
-            if let Some(cub) = peers.cub(case) {
+            if let Some(cub) = cub(peers, case) {
                 temp = self.device.alloc::<u8>(cub.temp_bytes()?)?;
                 let graph = self.capture(case, |stream| {
                     call_cub(cub, &temp, input.device.address(), address, stream)
@@ -174,20 +174,18 @@ impl Lab {
 
     /// Measures the time of one call of each contender.
     fn take_turns(&self, graphs: &[(Who, Graph)], calls: usize) -> anyhow::Result<Samples> {
-        let mut samples: Samples = graphs.iter().map(|(who, _)| (*who, Vec::new())).collect();
         let warm_ups = if self.is_gpu() { WARM_UPS } else { 0 };
-        for turn in 0..warm_ups + self.samples {
-            for ((_, graph), (_, samples)) in graphs.iter().zip(&mut samples) {
-                self.stream.synchronize()?;
-                let time = self.stream.time(|| graph.launch(&self.stream))?;
-                if turn >= warm_ups {
-                    samples.push(time / calls as u32);
-                }
-            }
-        }
-        ensure!(samples.iter().all(|(_, times)| !times.is_empty()), "there are no samples");
-        Ok(samples)
+        let (who, graphs): (Vec<_>, Vec<_>) =
+            graphs.iter().map(|(who, graph)| (*who, graph)).unzip();
+        let times = bench::take_turns(&graphs, calls as u32, &self.stream, warm_ups, self.samples)?;
+        Ok(who.into_iter().zip(times).collect())
     }
+}
+
+/// CUB's function for a case. There is none if the rows do not lie one after another.
+fn cub<'a>(peers: &'a RowPeers, case: &Case) -> Option<Cub<'a>> {
+    let name = format!("cub_rows_{}_{}", case.op.name(), case.element.name());
+    if case.is_rows() { peers.cub_rows(&name, case.rows(), case.length()) } else { None }
 }
 
 fn call_cub(

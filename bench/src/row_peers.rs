@@ -10,28 +10,33 @@ use anyhow::{Context, ensure};
 use libloading::Library;
 use warpfold::device::Buffer;
 
-use crate::cases::Case;
-
 type Stream = unsafe extern "C" fn(u64, u64, u64, u64, *mut c_void) -> c_int;
 type Rows = unsafe extern "C" fn(*mut c_void, *mut usize, u64, u64, u64, u64, *mut c_void) -> c_int;
 
 /// The loaded library.
-pub(crate) struct RowPeers {
+#[derive(Debug)]
+pub struct RowPeers {
     library: Library,
     stream: Stream,
 }
 
-/// CUB's function for the operation and type of a case.
-#[derive(Clone, Copy)]
-pub(crate) struct Cub<'a> {
+/// A function of CUB, and what it is to reduce.
+#[derive(Clone, Copy, Debug)]
+pub struct Cub<'a> {
     function: Rows,
     rows: u64,
-    length: u64,
+    /// The length of each row, or the address of the offsets.
+    layout: u64,
     library: std::marker::PhantomData<&'a Library>,
 }
 
 impl RowPeers {
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+    /// Loads the library.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such library, or if it lacks a function.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
         // SAFETY: loading runs only the registration of kernels by CUDA's own runtime.
         let library = unsafe { Library::new(path) };
         let library = library.with_context(|| format!("cannot load {}", path.display()))?;
@@ -41,7 +46,11 @@ impl RowPeers {
     }
 
     /// The compiler and the version of CUB with which the library was made.
-    pub(crate) fn versions(&self) -> anyhow::Result<String> {
+    ///
+    /// # Errors
+    ///
+    /// If the library lacks the function.
+    pub fn versions(&self) -> anyhow::Result<String> {
         // SAFETY: the function in rows.cu has this type and no parameters.
         let text = unsafe {
             let versions = self
@@ -54,12 +63,16 @@ impl RowPeers {
 
     /// Starts the twin, which reads and writes so many bytes.
     ///
+    /// # Errors
+    ///
+    /// If CUDA refuses the launch.
+    ///
     /// # Safety
     ///
     /// The context of the stream is current. The input has `bytes` bytes. The output has
     /// `out_bytes` bytes, rounded up to a multiple of 16. Both begin at a multiple of 16, and live
     /// until the stream has done the work.
-    pub(crate) unsafe fn twin(
+    pub unsafe fn twin(
         &self,
         (input, bytes): (u64, u64),
         (out, out_bytes): (u64, u64),
@@ -71,43 +84,53 @@ impl RowPeers {
         Ok(())
     }
 
-    /// CUB's function for a case. There is none if the rows do not lie one after another, or if the
-    /// library has no such operation over the type.
-    pub(crate) fn cub(&self, case: &Case) -> Option<Cub<'_>> {
-        if !case.is_rows() || c_int::try_from(case.length()).is_err() {
-            return None;
-        }
-        let name = format!("cub_rows_{}_{}", case.op.name(), case.element.name());
+    /// CUB's function `name` for so many rows of one length. There is none if the library has no
+    /// such function, or if CUB cannot count the length.
+    pub fn cub_rows(&self, name: &str, rows: u64, length: u64) -> Option<Cub<'_>> {
+        c_int::try_from(length).ok()?;
+        self.cub(name, rows, length)
+    }
+
+    /// CUB's function `name` for segments whose offsets, of 32 bits, are at an address of the
+    /// device.
+    pub fn cub_segments(&self, name: &str, segments: u64, offsets: u64) -> Option<Cub<'_>> {
+        self.cub(name, segments, offsets)
+    }
+
+    fn cub(&self, name: &str, rows: u64, layout: u64) -> Option<Cub<'_>> {
         // SAFETY: all functions with such names have this type.
         let function = unsafe { self.library.get::<Rows>(name.as_bytes()) }.ok()?;
-        Some(Cub {
-            function: *function,
-            rows: case.rows(),
-            length: case.length(),
-            library: std::marker::PhantomData,
-        })
+        Some(Cub { function: *function, rows, layout, library: std::marker::PhantomData })
     }
 }
 
 impl Cub<'_> {
     /// The bytes of temporary memory that a call needs; at least 1.
-    pub(crate) fn temp_bytes(&self) -> anyhow::Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// If CUB refuses the call.
+    pub fn temp_bytes(&self) -> anyhow::Result<usize> {
         let (mut bytes, none) = (0, ptr::null_mut());
         // SAFETY: without temporary memory nothing is read or launched.
         let code =
-            unsafe { (self.function)(none, &raw mut bytes, 0, self.rows, self.length, 0, none) };
+            unsafe { (self.function)(none, &raw mut bytes, 0, self.rows, self.layout, 0, none) };
         ensure!(code == 0, "CUB failed when asked for its memory: cudaError_t {code}");
         Ok(bytes.max(1))
     }
 
     /// Starts the reduction.
     ///
+    /// # Errors
+    ///
+    /// If CUB or CUDA refuses the call.
+    ///
     /// # Safety
     ///
     /// The context of the stream is current. The input has all rows, and the output a place for
     /// each result. `temp` has [`temp_bytes`](Self::temp_bytes). All of this memory lives until the
     /// stream has done the work.
-    pub(crate) unsafe fn call(
+    pub unsafe fn call(
         &self,
         temp: &Buffer<u8>,
         input: u64,
@@ -118,7 +141,7 @@ impl Cub<'_> {
         let temp = ptr::with_exposed_provenance_mut(temp.address() as usize);
         // SAFETY: the caller's promise.
         let code = unsafe {
-            (self.function)(temp, &raw mut bytes, input, self.rows, self.length, out, stream)
+            (self.function)(temp, &raw mut bytes, input, self.rows, self.layout, out, stream)
         };
         ensure!(code == 0, "CUB failed: cudaError_t {code}");
         Ok(())

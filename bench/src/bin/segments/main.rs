@@ -1,0 +1,209 @@
+//! Times sums of segments beside two peers: a twin, which only reads the elements and the offsets
+//! and writes as many results, and CUB's segmented reduction with offsets. All run in one process,
+//! on one stream and over the same memory, and they take turns.
+//!
+//! Each measurement is a graph of five calls with the same input. Results are checked before the
+//! calls are timed.
+
+mod cases;
+mod measure;
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anyhow::Context;
+use bench::{Times, gb_per_s, row_peers::RowPeers};
+use clap::Parser;
+use half::f16;
+use serde_json::{Value as Json, json};
+use warpfold_lab::{
+    cli,
+    device::DeviceChoice,
+    output::{Cell, Column, Document, Format, Table, Width},
+};
+
+use crate::{
+    cases::Lengths,
+    measure::{Lab, Row, name},
+};
+
+/// Times sums of segments beside their peers
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// The device that runs the kernels: auto, cuda or sim
+    #[arg(long, default_value = "cuda")]
+    device: DeviceChoice,
+
+    /// How many elements an array has
+    #[arg(long, default_value_t = 1 << 26)]
+    n: usize,
+
+    /// Only cases whose names contain this, such as `f32 all of`
+    #[arg(long, default_value = "")]
+    cases: String,
+
+    /// How many measurements are made of each contender
+    #[arg(long, default_value_t = 31)]
+    samples: usize,
+
+    /// The library rows-peers.so that bench/peers/build.sh makes
+    #[arg(long, value_name = "FILE")]
+    peers: Option<PathBuf>,
+
+    /// Write all numbers to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The width of the table, in which no name of a case is broken.
+const TABLE_COLUMNS: usize = 130;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if let Err(why) = check(&args) {
+        eprintln!("error: {why}");
+        return ExitCode::from(2);
+    }
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says what is wrong with the arguments.
+fn check(args: &Args) -> Result<(), String> {
+    if args.samples == 0 || args.n == 0 {
+        return Err("at least one sample and one element are needed".into());
+    }
+    if u32::try_from(args.n).is_err() {
+        return Err(format!("--n {}: the offsets have 32 bits", args.n));
+    }
+    let Chosen { f32, f64, f16, u8 } = choose(&args.cases);
+    if [f32, f64, f16, u8].iter().all(Vec::is_empty) {
+        return Err(format!("--cases {}: no case has this in its name", args.cases));
+    }
+    Ok(())
+}
+
+/// The cases of each type.
+struct Chosen {
+    f32: Vec<Lengths>,
+    f64: Vec<Lengths>,
+    f16: Vec<Lengths>,
+    u8: Vec<Lengths>,
+}
+
+/// The cases whose names contain a text.
+fn choose(wanted: &str) -> Chosen {
+    fn of<T: warpfold::Item>(all: &[Lengths], wanted: &str) -> Vec<Lengths> {
+        all.iter().copied().filter(|&lengths| name::<T>(lengths).contains(wanted)).collect()
+    }
+    Chosen {
+        f32: of::<f32>(&Lengths::ALL, wanted),
+        f64: of::<f64>(&Lengths::SOME, wanted),
+        f16: of::<f16>(&Lengths::SOME, wanted),
+        u8: of::<u8>(&Lengths::SOME, wanted),
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    cli::choose_driver();
+    let lab = Lab {
+        device: args.device.open()?,
+        peers: args.peers.as_deref().map(RowPeers::open).transpose()?,
+        n: args.n,
+        samples: args.samples,
+    };
+    let chosen = choose(&args.cases);
+    let mut rows = lab.measure::<f32>(&chosen.f32)?;
+    rows.extend(lab.measure::<f64>(&chosen.f64)?);
+    rows.extend(lab.measure::<f16>(&chosen.f16)?);
+    rows.extend(lab.measure::<u8>(&chosen.u8)?);
+    let versions = lab.peers.as_ref().map(RowPeers::versions).transpose()?;
+    let environment = vec![
+        ("device".to_owned(), lab.device.info().name.clone()),
+        ("peers".to_owned(), versions.unwrap_or_else(|| "none".into())),
+        ("elements".to_owned(), args.n.to_string()),
+        ("samples".to_owned(), args.samples.to_string()),
+    ];
+    if let Some(file) = &args.json {
+        let environment: serde_json::Map<_, _> =
+            environment.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        let rows: Vec<_> = rows.iter().map(to_json).collect();
+        let all = json!({ "environment": environment, "rows": rows });
+        fs::write(file, serde_json::to_string_pretty(&all)? + "\n")
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let document = Document {
+        title: "Sums of segments".to_owned(),
+        environment,
+        tables: vec![table(&rows)],
+        ..Document::default()
+    };
+    let mut out = io::stdout().lock();
+    document.write_within(Format::Table, Width::Terminal(TABLE_COLUMNS), &mut out)?;
+    Ok(out.flush()?)
+}
+
+fn to_json(row: &Row) -> Json {
+    let us = |times: &Times| {
+        let quartiles = [times.lower_quartile, times.median, times.upper_quartile];
+        json!(quartiles.map(|time| time.as_secs_f64() * 1e6))
+    };
+    json!({
+        "name": row.name,
+        "segments": row.segments,
+        "bytes": row.bytes,
+        "quartiles_us": {
+            "warpfold": us(&row.ours),
+            "twin": row.twin.as_ref().map(us),
+            "cub": row.cub.as_ref().map(us),
+        },
+    })
+}
+
+fn table(rows: &[Row]) -> Table {
+    let columns = vec![
+        Column::new("case", "case"),
+        Column::new("segments", "segments"),
+        Column::new("ours_us", "ours").in_unit("us"),
+        Column::new("gb_per_s", "all bytes").in_unit("GB/s"),
+        Column::new("twin_us", "twin").in_unit("us"),
+        Column::new("twin_per_ours", "twin/ours"),
+        Column::new("cub_us", "cub").in_unit("us"),
+        Column::new("cub_per_ours", "cub/ours"),
+    ];
+    let mut table = Table::new("segments", "Median times of one call", columns);
+    for row in rows {
+        let us = |times: &Times| times.median.as_secs_f64() * 1e6;
+        let number = |value: Option<f64>, decimals| {
+            value.map_or(Cell::Missing, |value| Cell::Number { value, decimals })
+        };
+        let ours = us(&row.ours);
+        let (twin, cub) = (row.twin.as_ref().map(us), row.cub.as_ref().map(us));
+        table.push([
+            Cell::Text(row.name.clone()),
+            number(Some(row.segments as f64), 0),
+            number(Some(ours), 2),
+            number(Some(gb_per_s(row.bytes, row.ours.median)), 0),
+            number(twin, 2),
+            number(twin.map(|twin| twin / ours), 3),
+            number(cub, 2),
+            number(cub.map(|cub| cub / ours), 3),
+        ]);
+    }
+    table.notes.push(
+        "All bytes are those of the elements, the offsets of 32 bits and the results. The twin \
+         reads and writes as many. Ratios above 1 mean that ours is faster."
+            .to_owned(),
+    );
+    table
+}

@@ -1,0 +1,53 @@
+//! A test of the `segments` benchmark on the simulator: it checks and measures the given cases, and
+//! refuses unknown ones.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value as Json;
+
+/// Runs the benchmark. On a machine without cargo, it is the one in the folder that
+/// `WARPFOLD_BIN_DIR` names.
+fn run(args: &[&str]) -> Output {
+    let program = match env::var_os("WARPFOLD_BIN_DIR") {
+        Some(folder) => Path::new(&folder).join("segments"),
+        None => PathBuf::from(env!("CARGO_BIN_EXE_segments")),
+    };
+    Command::new(program).args(["--device", "sim"]).args(args).output().unwrap()
+}
+
+#[test]
+fn all_cases_are_checked_and_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("segments.json");
+    let output = run(&["--n", "2000", "--samples", "1", "--json", file.to_str().unwrap()]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let json: Json = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.len() > 30);
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        assert!(stdout.contains(name), "{name}");
+        let times = row["quartiles_us"]["warpfold"].as_array().unwrap();
+        assert!(times[1].as_f64().unwrap() > 0.0, "{name}");
+    }
+    let of_one = rows.iter().find(|row| row["name"] == "f32 all of 1").unwrap();
+    assert_eq!(of_one["segments"], 2000);
+    // Elements, offsets and results have four bytes each.
+    assert_eq!(of_one["bytes"], 4 * (2000 + 2001 + 2000));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for args in [["--cases", "nonsense"], ["--samples", "0"], ["--n", "4294967296"]] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "), "{args:?}");
+    }
+}
