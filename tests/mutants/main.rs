@@ -4,10 +4,12 @@
 //!
 //! The mutants are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
 //! are also replayed on an H100 under compute-sanitizer. Those of `more.json` (other types,
-//! operations and block sizes) and of `reducer.json` (the production reducer) are only simulated.
+//! operations and block sizes), of `reducer.json` (the production reducer) and of `segments.rs` are
+//! only simulated.
 
 mod reducer;
 mod sanitizer;
+mod segments;
 #[path = "../support/skip.rs"]
 mod skip;
 
