@@ -56,11 +56,17 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) keepdims: bool,
 
+    /// Reduce each segment of the array: there is one result for the elements from each offset in
+    /// this file to the next one. The file is a .npy file, or an array of a .npz file, of u32, i32,
+    /// u64 or i64 in one dimension. The array is taken flat, in C order
+    #[arg(long, value_name = "OFFSETS", value_hint = ValueHint::FilePath)]
+    pub(crate) segments: Option<OsString>,
+
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 
     /// Compute the result on the CPU too, and compare; if they differ, the exit status is 1. Along
-    /// axes, all results are compared
+    /// axes and of segments, all results are compared
     #[arg(long)]
     pub(crate) verify: bool,
 
@@ -78,7 +84,7 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Save the result as a .npy file too, or the results along axes in their shape
+    /// Save the result as a .npy file too, or the results along axes or of segments in their shape
     #[arg(long, value_name = "FILE.npy", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -207,6 +213,7 @@ pub(crate) fn command() -> Command {
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
             .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
             .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
+            .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
             })

@@ -1,18 +1,19 @@
 //! Reductions along axes: one result for each index of the other axes.
 
 use anyhow::anyhow;
-use warpfold::{Error, reducer::Item};
+use warpfold::{
+    Array as Shaped, Buffer, Device, Error, RowOperation, RowReducer, Stream, reducer::Item,
+};
 use warpfold_tools::{
     arrays::Array,
-    terminal::{Failure, failed, refused},
+    terminal::{Failure, refused},
 };
 
 use crate::{
-    done::{failure, on},
-    elements::Elements,
+    answer::Answer,
+    parts::PartBench,
     reference::{Facts, Number},
-    run::{Job, Outcome, Settled, settled, timed},
-    task::Task,
+    task::Meaning,
 };
 
 /// The axes of an array that are reduced, and how its elements lie.
@@ -90,6 +91,22 @@ impl Axes {
         product(self.dims(true).iter().map(|&(size, _)| size))
     }
 
+    /// Gives the elements of a row to the CPU. The rows are numbered in C order of the other axes.
+    pub(crate) fn feed<T: Number>(&self, row: usize, elements: &[T], facts: &mut Facts) {
+        let start = place(&self.dims(false), row as u64);
+        let reduced = self.dims(true);
+        let mut row = places(&reduced).map(|place| elements[(start + place) as usize]);
+        let mut together = Vec::new();
+        loop {
+            together.clear();
+            together.extend(row.by_ref().take(TOGETHER));
+            facts.feed(&together, None);
+            if together.len() < TOGETHER {
+                break;
+            }
+        }
+    }
+
     /// The axes as a sentence has them.
     pub(crate) fn described(&self) -> String {
         let numbers: Vec<_> = self.numbers.iter().map(ToString::to_string).collect();
@@ -122,81 +139,60 @@ fn places(dims: &[(u64, i64)]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// Reduces the only array of a job along axes, as a whole and on one device.
-pub(crate) fn run<T: Item + Number>(
-    task: &dyn Task<T>,
-    axes: &Axes,
-    job: Job<'_>,
-) -> Result<Outcome, Failure> {
-    let [device] = job.devices else {
-        return Err(refused(anyhow!(
-            "--axis: one device reduces along axes, and --device named {}",
-            job.devices.len()
-        )));
-    };
-    let name = job.first[0].name().to_owned();
-    let mut input = Elements::<T>::new(job.first, false);
-    let mut held = Vec::new();
-    if input.mapped().is_none() {
-        job.progress.say("reading");
-        let (loaded, are_all) = input.load()?;
-        if !are_all {
-            return Err(refused(anyhow!(
-                "{name}: the array does not fit in memory, and --axis needs all of it"
-            )));
-        }
-        held = loaded;
+/// The sum of indices times strides, for the indices with this number in C order.
+fn place(dims: &[(u64, i64)], number: u64) -> i64 {
+    let (mut place, mut number) = (0, number);
+    for &(size, stride) in dims.iter().rev() {
+        place += stride * (number % size) as i64;
+        number /= size;
     }
-    let elements = input.mapped().unwrap_or(&held);
+    place
+}
 
-    job.progress.say(on(device));
-    let mut bench = task.rows(device, elements, axes).map_err(failure)?;
-    bench.launch().map_err(failure)?;
-    let answers = bench.answers().map_err(failure)?;
-    let mut times = Vec::new();
-    if job.repeat > 0 && !answers.is_empty() && !elements.is_empty() {
-        job.progress.say("measuring");
-        times = timed(device, job.repeat, || bench.launch())?;
+/// A bench that reduces an array along axes.
+struct Rows<'a, T: Item, O: RowOperation<T>> {
+    reducer: RowReducer<T, O>,
+    elements: Buffer<T>,
+    axes: &'a Axes,
+    output: Buffer<O::Raw>,
+    stream: Stream,
+    meaning: &'a Meaning<O::Output>,
+}
+
+/// Opens a bench that reduces an array along axes.
+pub(crate) fn bench<'a, T: Item, O: RowOperation<T>>(
+    device: &Device,
+    elements: &[T],
+    axes: &'a Axes,
+    meaning: &'a Meaning<O::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    let rows = axes.rows();
+    Ok(Box::new(Rows::<T, O> {
+        reducer: device.row_reducer(O::default())?,
+        elements: device.upload(elements)?,
+        axes,
+        output: device.alloc(usize::try_from(rows).map_err(|_| Error::Rows { rows })?)?,
+        stream: device.own_stream()?,
+        meaning,
+    }))
+}
+
+impl<T: Item, O: RowOperation<T>> PartBench for Rows<'_, T, O> {
+    fn launch(&mut self) -> Result<(), Error> {
+        let Axes { numbers, shape, strides, .. } = self.axes;
+        let array = Shaped::with_strides(&self.elements, shape, strides, 0)?;
+        self.reducer.reduce_axes_into(&array, numbers, &mut self.output, &self.stream).map(drop)
     }
 
-    let (depth, length) = (bench.depth(), axes.length());
-    let mut outcome = Outcome {
-        answers: Vec::with_capacity(answers.len()),
-        of_nothing: task.answer(None, 0).ok(),
-        axes: Some(axes.clone()),
-        n: elements.len() as u64,
-        wrapped: None,
-        verdicts: Vec::new(),
-        times,
-        pieces: 1,
-    };
-    if job.verify {
-        job.progress.say("computing the same on the CPU");
+    fn answers(&mut self) -> Result<Vec<Answer>, Error> {
+        let (raw, length) = (self.output.copy_to_host()?, self.axes.length());
+        // Each row has its own answer, because a sum that overflows is an answer too.
+        raw.into_iter().map(|raw| self.meaning.answer(O::finish(raw, length))).collect()
     }
-    let (others, reduced) = (axes.dims(false), axes.dims(true));
-    let mut together = Vec::new();
-    for (k, (answer, start)) in answers.into_iter().zip(places(&others)).enumerate() {
-        let mut facts = Facts::wanted(task.operation(), task.dtype(), Some(length), job.verify);
-        if let Some(facts) = &mut facts {
-            let mut row = places(&reduced).map(|place| elements[(start + place) as usize]);
-            loop {
-                together.clear();
-                together.extend(row.by_ref().take(TOGETHER));
-                facts.feed(&together, None);
-                if together.len() < TOGETHER {
-                    break;
-                }
-            }
-        }
-        let Settled { answer, wrapped, verdict } = settled(task, answer, depth, facts.as_ref())
-            .map_err(|error| failed(anyhow!("result {k}: {error}")))?;
-        outcome.answers.push(answer);
-        outcome.verdicts.extend(verdict);
-        if let Some(wrapped) = wrapped {
-            outcome.wrapped = Some(wrapped || outcome.wrapped == Some(true));
-        }
+
+    fn depth(&self, length: u64) -> Result<u64, Error> {
+        Ok(self.reducer.depth(length))
     }
-    Ok(outcome)
 }
 
 #[cfg(test)]
@@ -205,7 +201,12 @@ mod tests {
 
     #[test]
     fn places_are_in_c_order() {
-        let of = |dims: &[(u64, i64)]| places(dims).collect::<Vec<_>>();
+        let of = |dims: &[(u64, i64)]| {
+            let all: Vec<_> = places(dims).collect();
+            let each: Vec<_> = (0..all.len() as u64).map(|number| place(dims, number)).collect();
+            assert_eq!(all, each, "{dims:?}");
+            all
+        };
         assert_eq!(of(&[]), [0]);
         assert_eq!(of(&[(2, 3), (3, 1)]), [0, 1, 2, 3, 4, 5]);
         assert_eq!(of(&[(3, 1), (2, 3)]), [0, 3, 1, 4, 2, 5]);

@@ -34,7 +34,10 @@ pub(crate) fn failure(error: Error) -> Failure {
         | Error::Axis { .. }
         | Error::AxisTwice { .. }
         | Error::Rank { .. }
-        | Error::Rows { .. } => refused(error),
+        | Error::Rows { .. }
+        | Error::NoOffsets
+        | Error::Segment { .. }
+        | Error::EmptySegment { .. } => refused(error),
         Error::Device(DeviceError::Interrupted { .. }) => Failure::Interrupted(error.into()),
         error => failed(error),
     }

@@ -21,7 +21,7 @@ pub(crate) struct Elements<T> {
 }
 
 /// The most bytes that are read from a pipe before the elements are reduced in pieces.
-const PIPE_BYTES: usize = 1 << 30;
+pub(crate) const PIPE_BYTES: usize = 1 << 30;
 
 impl<T: Pod> Elements<T> {
     /// The elements of these arrays, all of which have the type `T`.
@@ -47,9 +47,9 @@ impl<T: Pod> Elements<T> {
     }
 
     /// Reads the elements into memory: all of them, if they take at most half of the memory that is
-    /// available, or of a pipe the first [`PIPE_BYTES`]. The second result says whether these are
-    /// all.
-    pub(crate) fn load(&mut self) -> Result<(Vec<T>, bool), Failure> {
+    /// available. Of a pipe whose length is not known, it reads that much at most, and no more than
+    /// `pipe_bytes`. The second result says whether these are all.
+    pub(crate) fn load(&mut self, pipe_bytes: usize) -> Result<(Vec<T>, bool), Failure> {
         let most = host_memory::available().map_or(usize::MAX, |bytes| bytes as usize / 2);
         let size = size_of::<T>();
         match self.len() {
@@ -63,7 +63,7 @@ impl<T: Pod> Elements<T> {
                 Ok((values, true))
             }
             None => {
-                let (most, step) = (PIPE_BYTES.min(most) / size, (1 << 22) / size);
+                let (most, step) = (pipe_bytes.min(most) / size, (1 << 22) / size);
                 let mut values = Vec::new();
                 while values.len() < most {
                     let before = values.len();

@@ -8,10 +8,12 @@ mod doctor;
 mod done;
 mod elements;
 mod operation;
+mod parts;
 mod pieces;
 mod reference;
 mod report;
 mod run;
+mod segments;
 mod task;
 mod wrap;
 
@@ -28,10 +30,11 @@ use warpfold_tools::{
 
 use crate::{
     args::{Call, EXAMPLES, ReduceArgs, command, parse},
-    axes::Axes,
     operation::Operation,
+    parts::Parts,
     report::Report,
     run::Job,
+    task::AnyTask,
 };
 
 fn main() -> ExitCode {
@@ -50,40 +53,40 @@ fn main() -> ExitCode {
     }))
 }
 
+/// Finds the task of an operation over a type, if there is one. The number is that of `--ddof`.
+type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
+
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
-    if !args.axis.is_empty() {
-        check_axis(operation, args)?;
-    } else if args.keepdims {
-        return Err(refused(anyhow!("--keepdims: it keeps the axes of --axis, which is missing")));
-    }
+    parts::check(operation, args)?;
     let (first, second) =
         args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
     let mut arrays = elements::open(&args.files, args.dtype)?;
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
-    let task = task::task(operation, dtype, args.ddof).ok_or_else(|| {
+    let (find, what) = match args.segments {
+        Some(_) => (task::segment_task as FindTask, "segments of "),
+        None => (task::task as FindTask, ""),
+    };
+    let task = find(operation, dtype, args.ddof).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL
             .into_iter()
-            .filter(|&dtype| task::task(operation, dtype, 0).is_some())
+            .filter(|&dtype| find(operation, dtype, 0).is_some())
             .map(Dtype::name)
             .collect();
         refused(anyhow!(
-            "{}: there is no {operation} of {dtype} elements: it has {}",
+            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
             inputs[0],
             types.join(", ")
         ))
     })?;
-    let axes = match args.axis.as_slice() {
-        [] => None,
-        axis => Some(Axes::new(&arrays[0], axis, args.keepdims)?),
-    };
+    let parts = Parts::open(args, &arrays[0])?;
     let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
     let devices = args.device.device.open()?;
     let progress = Progress::new();
     let outcome = task.run(Job {
         first: arrays,
         second,
-        axes,
+        parts,
         devices: &devices,
         piece: args.piece,
         repeat: args.repeat.unwrap_or(0),
@@ -101,7 +104,7 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let wrong = outcome.verdicts.iter().position(|verdict| !verdict.agrees);
     if let Some(k) = wrong {
         let (answer, verdict) = (&outcome.answers[k], &outcome.verdicts[k]);
-        let number = if outcome.axes.is_some() { format!(" {k}") } else { String::new() };
+        let number = if outcome.parts.is_some() { format!(" {k}") } else { String::new() };
         return Err(failed(anyhow!(
             "the result{number} is {answer}, and the CPU's is {}{}",
             verdict.reference,
@@ -110,35 +113,6 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     }
     if interrupted() && outcome.times.len() < args.repeat.unwrap_or(0) as usize {
         return Err(Failure::Interrupted(anyhow!("{} runs were measured", outcome.times.len())));
-    }
-    Ok(())
-}
-
-/// Refuses what does not go together with axes.
-fn check_axis(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
-    let refuse = |why: String| Err(refused(anyhow!("--axis: {why}")));
-    if operation.is_pair() {
-        return refuse(format!("{operation} takes two arrays, and only one is reduced along axes"));
-    }
-    if !operation.has_rows() {
-        return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
-    }
-    if let [first, second, ..] = args.files.as_slice() {
-        return refuse(format!(
-            "one array is reduced along axes, not {} and {} together",
-            first.display(),
-            second.display()
-        ));
-    }
-    if let Some(bytes) = args.piece {
-        return refuse(format!(
-            "an array is reduced as a whole along axes, without --piece {bytes}"
-        ));
-    }
-    if operation == Operation::MinMax && args.output.is_some() {
-        return refuse(
-            "--output saves one number for each row, so save the results of min and of max".into(),
-        );
     }
     Ok(())
 }

@@ -152,6 +152,22 @@ impl Operation {
         !self.is_pair() && !matches!(self, O::Exact)
     }
 
+    /// Whether the operation reduces the segments of arrays too.
+    pub(crate) const fn has_segments(self) -> bool {
+        matches!(
+            self,
+            O::Sum
+                | O::Mean
+                | O::Var
+                | O::Std
+                | O::Min
+                | O::Max
+                | O::MinMax
+                | O::ArgMin
+                | O::ArgMax
+        )
+    }
+
     /// Whether the result depends on which elements come first.
     pub(crate) const fn is_ordered(self) -> bool {
         matches!(self, O::ArgMin | O::ArgMax | O::ArgMinimum | O::ArgMaximum)

@@ -19,6 +19,7 @@ use crate::{
     answer::{Answer, Value},
     device::name,
     operation::Operation,
+    parts::Parts,
     run::Outcome,
 };
 
@@ -31,7 +32,7 @@ pub(crate) struct Report<'a> {
     pub(crate) outcome: &'a Outcome,
 }
 
-/// The most results along axes that are printed for people.
+/// The most results of parts that are printed for people.
 const PRINTED: usize = 20;
 
 #[derive(Serialize)]
@@ -42,7 +43,7 @@ enum JsonResult {
         min: Box<RawValue>,
         max: Box<RawValue>,
     },
-    /// A result along axes. That of a whole array has its element beside it.
+    /// A result of a part. That of a whole array has its element beside it.
     Indexed {
         index: u64,
         element: Box<RawValue>,
@@ -57,10 +58,13 @@ struct Json {
     /// The axes that were reduced, numbered from 0 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     axes: Option<Vec<isize>>,
+    /// The array with the offsets of the segments that were reduced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<String>,
     /// The shape of the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<Vec<u64>>,
-    /// The results along axes, in C order.
+    /// The results of the parts, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     results: Option<Vec<JsonResult>>,
     /// The type of the result; `null` if no type of 128 bits holds it.
@@ -96,7 +100,7 @@ struct JsonVerdict {
     error_bound: OneOrAll<Option<f64>>,
 }
 
-/// What belongs to the only result, or to each result along axes.
+/// What belongs to the only result, or to each result of a part.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum OneOrAll<V> {
@@ -125,11 +129,11 @@ impl Report<'_> {
         }
     }
 
-    /// Writes the result, or the shape and the first of the results along axes.
+    /// Writes the result, or the shape and the first of the results of parts.
     fn print_lines(&self, stdout: &mut impl io::Write) -> io::Result<()> {
-        let Outcome { answers, axes, .. } = self.outcome;
-        if let Some(axes) = axes {
-            writeln!(stdout, "shape {}", shape_text(&axes.results))?;
+        let Outcome { answers, parts, .. } = self.outcome;
+        if let Some(parts) = parts {
+            writeln!(stdout, "shape {}", shape_text(&parts.shape()))?;
         }
         for answer in answers.iter().take(PRINTED) {
             writeln!(stdout, "{answer}")?;
@@ -145,9 +149,9 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Json {
-        let Outcome { answers, axes, n, wrapped, times, pieces, .. } = self.outcome;
+        let Outcome { answers, parts, n, wrapped, times, pieces, .. } = self.outcome;
         let (mut result, mut element, mut results) = (None, None, None);
-        match (axes, &answers[..]) {
+        match (parts, &answers[..]) {
             (None, [Answer::Indexed { index, value }]) => {
                 result = Some(JsonResult::One(Value::Int((*index).into()).json()));
                 element = Some(value.json());
@@ -155,6 +159,11 @@ impl Report<'_> {
             (None, answers) => result = answers.first().map(json_result),
             (Some(_), answers) => results = Some(answers.iter().map(json_result).collect()),
         }
+        let (axes, segments) = match parts {
+            Some(Parts::Rows(axes)) => (Some(axes.numbers.clone()), None),
+            Some(Parts::Segments(segments)) => (None, Some(segments.name.clone())),
+            None => (None, None),
+        };
         let times = median(times).map(|median| JsonTimes {
             kind: self.devices[0].info().kind.time_kind(),
             median_seconds: median.as_secs_f64(),
@@ -164,8 +173,9 @@ impl Report<'_> {
         Json {
             operation: self.operation.name(),
             result,
-            axes: axes.as_ref().map(|axes| axes.numbers.clone()),
-            shape: axes.as_ref().map(|axes| axes.results.clone()),
+            axes,
+            segments,
+            shape: parts.as_ref().map(Parts::shape),
             results,
             result_type: self.result_type().map(Dtype::name),
             element,
@@ -185,13 +195,13 @@ impl Report<'_> {
     }
 
     fn json_verdict(&self) -> Option<JsonVerdict> {
-        let Outcome { axes, verdicts, .. } = self.outcome;
+        let Outcome { parts, verdicts, .. } = self.outcome;
         let references = verdicts.iter().map(|verdict| verdict.reference.clone());
         let bounds = verdicts.iter().map(|verdict| verdict.bound.filter(|bound| bound.is_finite()));
         (!verdicts.is_empty()).then(|| JsonVerdict {
             agrees: verdicts.iter().all(|verdict| verdict.agrees),
-            reference: one_or_all(references, axes.is_some()),
-            error_bound: one_or_all(bounds, axes.is_some()),
+            reference: one_or_all(references, parts.is_some()),
+            error_bound: one_or_all(bounds, parts.is_some()),
         })
     }
 
@@ -206,7 +216,7 @@ impl Report<'_> {
     }
 
     /// The type of the results: that of the elements for an element, and else the narrowest that
-    /// holds all of them. Indices along axes have 64 bits and no sign.
+    /// holds all of them. Indices in parts have 64 bits and no sign.
     fn result_type(&self) -> Option<Dtype> {
         use Operation as O;
         match self.operation {
@@ -220,7 +230,7 @@ impl Report<'_> {
             | O::BitXor => Some(self.dtype),
             O::WrappingSum if self.dtype != Dtype::Bool => Some(self.dtype),
             O::Mean | O::Var | O::Std => Some(Dtype::F64),
-            operation if operation.is_ordered() && self.outcome.axes.is_some() => Some(Dtype::U64),
+            operation if operation.is_ordered() && self.outcome.parts.is_some() => Some(Dtype::U64),
             _ => match (self.values().as_slice(), &self.outcome.of_nothing) {
                 ([], Some(Answer::One(value))) => value.dtype(),
                 (values, _) => Value::common_dtype(values),
@@ -228,18 +238,23 @@ impl Report<'_> {
         }
     }
 
+    /// The bytes of the elements that a run reads.
     fn bytes(&self) -> u64 {
         let operands = if self.operation.is_pair() { 2 } else { 1 };
-        self.outcome.n * operands * self.dtype.size() as u64
+        let n = match &self.outcome.parts {
+            Some(Parts::Segments(segments)) => segments.elements(),
+            _ => self.outcome.n,
+        };
+        n * operands * self.dtype.size() as u64
     }
 
     /// Writes notes to stderr: what every user must know, and with `verbose` the rest.
     pub(crate) fn notes(&self, verbose: bool) {
-        let Outcome { answers, axes, n, wrapped, verdicts, times, pieces, .. } = self.outcome;
+        let Outcome { answers, parts, n, wrapped, verdicts, times, pieces, .. } = self.outcome;
         if *wrapped == Some(true) {
             note(format_args!(
                 "{} wrapped around, because the exact {} does not fit into its type",
-                if axes.is_some() { "at least one result" } else { "the result" },
+                if parts.is_some() { "at least one result" } else { "the result" },
                 self.operation
             ));
         }
@@ -252,7 +267,7 @@ impl Report<'_> {
                 self.bytes() as f64 / median.as_secs_f64() / 1e9
             ));
         }
-        if axes.is_some() {
+        if parts.is_some() {
             self.note_verdicts();
         } else if let Some(verdict) = verdicts.first().filter(|verdict| verdict.agrees) {
             match verdict.bound {
@@ -276,7 +291,7 @@ impl Report<'_> {
             note(format_args!(
                 "{}{} of {n} {} elements from {}, in {pieces} piece(s), on {}",
                 self.operation,
-                axes.as_ref().map_or(String::new(), |axes| format!(" along {}", axes.described())),
+                parts.as_ref().map_or(String::new(), |parts| format!(" {}", parts.described())),
                 self.dtype,
                 self.inputs.join(", "),
                 names.join(", ")
@@ -284,13 +299,13 @@ impl Report<'_> {
             if let Some(reason) = self.devices[0].fallback_note() {
                 note(reason);
             }
-            if let (None, [Answer::Indexed { index, value }]) = (axes, &answers[..]) {
+            if let (None, [Answer::Indexed { index, value }]) = (parts, &answers[..]) {
                 note(format_args!("the element {index} is {value}"));
             }
         }
     }
 
-    /// Says that the CPU's results along axes are the same, unless one differs.
+    /// Says that the CPU's results of the parts are the same, unless one differs.
     fn note_verdicts(&self) {
         let verdicts = &self.outcome.verdicts;
         if verdicts.is_empty() || verdicts.iter().any(|verdict| !verdict.agrees) {
@@ -308,17 +323,17 @@ impl Report<'_> {
     }
 
     /// Saves the result as a `.npy` file: an array without dimensions or, of two values, with one;
-    /// or the results along axes in their shape.
+    /// or the results of parts in their shape.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let values = self.values();
-        let shape = match (&self.outcome.axes, values.len()) {
-            (Some(axes), _) => axes.results.as_slice(),
-            (None, 1) => &[],
-            (None, _) => &[2],
+        let shape = match (&self.outcome.parts, values.len()) {
+            (Some(parts), _) => parts.shape(),
+            (None, 1) => Vec::new(),
+            (None, _) => vec![2],
         };
         let dtype = self.result_type().filter(|dtype| dtype.numpy().is_some());
         let Some(dtype) = dtype else {
-            let results = match (&self.outcome.axes, &self.outcome.answers[..]) {
+            let results = match (&self.outcome.parts, &self.outcome.answers[..]) {
                 (None, [answer]) => answer.to_string(),
                 _ => "all of these results".into(),
             };
@@ -336,7 +351,7 @@ impl Report<'_> {
                 bytes
             })
             .collect();
-        write_npy(path, dtype, shape, &bytes)
+        write_npy(path, dtype, &shape, &bytes)
             .with_context(|| format!("--output {}: the file cannot be written", path.display()))
             .map_err(failed)
     }

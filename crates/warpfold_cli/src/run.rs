@@ -11,10 +11,10 @@ use warpfold_tools::{
 
 use crate::{
     answer::{Answer, Value},
-    axes::{self, Axes},
     done::{Done, failure, on},
-    elements::Elements,
+    elements::{Elements, PIPE_BYTES},
     operation::Operation,
+    parts::{self, Parts},
     pieces,
     reference::{Facts, Number, Verdict},
     task::{Operands, Task},
@@ -27,8 +27,9 @@ pub(crate) struct Job<'a> {
     pub(crate) first: Vec<Array>,
     /// The second operand of a pair.
     pub(crate) second: Option<Array>,
-    /// The axes along which the only array is reduced. `None` if it is reduced to one number.
-    pub(crate) axes: Option<Axes>,
+    /// The parts of the only array, each of which is reduced. `None` if all is reduced to one
+    /// number.
+    pub(crate) parts: Option<Parts>,
     /// The devices that share the work.
     pub(crate) devices: &'a [Device],
     /// The bytes of a piece, if the arrays are to be reduced in pieces.
@@ -42,12 +43,12 @@ pub(crate) struct Job<'a> {
 /// What came of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The answer or, along axes, those of all rows in C order of the other axes.
+    /// The answer, or those of all parts in their order.
     pub(crate) answers: Vec<Answer>,
     /// The answer of no elements, whose type is that of the answers if there are none.
     pub(crate) of_nothing: Option<Answer>,
-    /// The axes along which the array was reduced, if it was not reduced to one number.
-    pub(crate) axes: Option<Axes>,
+    /// The parts that were reduced, if the array was not reduced to one number.
+    pub(crate) parts: Option<Parts>,
     /// The number of elements of an operand.
     pub(crate) n: u64,
     /// Whether an exact result does not fit into the type of its answer. `None` if the result of
@@ -64,9 +65,12 @@ pub(crate) struct Outcome {
 /// The bytes of a piece if nothing else is asked for.
 pub(crate) const PIECE_BYTES: u64 = 64 << 20;
 
-pub(crate) fn run<T: Item + Number>(task: &dyn Task<T>, job: Job<'_>) -> Result<Outcome, Failure> {
-    if let Some(axes) = job.axes.clone() {
-        return axes::run(task, &axes, job);
+pub(crate) fn run<T: Item + Number>(
+    task: &dyn Task<T>,
+    mut job: Job<'_>,
+) -> Result<Outcome, Failure> {
+    if let Some(parts) = job.parts.take() {
+        return parts::run(task, parts, job);
     }
     let is_ordered = task.operation().is_ordered() || in_different_orders(&job);
     let mut first = Elements::<T>::new(job.first, is_ordered);
@@ -86,12 +90,12 @@ pub(crate) fn run<T: Item + Number>(task: &dyn Task<T>, job: Job<'_>) -> Result<
         job.progress.say("reading");
         let mut are_all = true;
         if first.mapped().is_none() {
-            let loaded = first.load()?;
+            let loaded = first.load(PIPE_BYTES)?;
             held = loaded.0;
             are_all &= loaded.1;
         }
         if let Some(second) = second.as_mut().filter(|second| second.mapped().is_none()) {
-            let loaded = second.load()?;
+            let loaded = second.load(PIPE_BYTES)?;
             held_second = loaded.0;
             are_all &= loaded.1;
         }
@@ -213,7 +217,7 @@ fn finish<T: Item>(
     Ok(Outcome {
         answers: vec![answer],
         of_nothing: None,
-        axes: None,
+        parts: None,
         n,
         wrapped,
         verdicts,

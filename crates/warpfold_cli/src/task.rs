@@ -4,20 +4,22 @@
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array as Shaped, BitAnd, BitOr, BitXor,
-    Buffer, CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum,
-    Min, MinMax, Minimum, Moments, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
-    RowReducer, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
+    CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
+    Moments, Norm2, Product, Reducer, ReproducibleSum, RowOperation, SegmentOperation,
+    SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
 
 use crate::{
     answer::{Answer, IntoAnswer, IntoValue, Value},
-    axes::Axes,
+    axes::{self, Axes},
     operation::Operation,
+    parts::{PartBench, Parts},
     reference::Number,
     run::{Job, Outcome, run},
+    segments::{self, Segments},
 };
 
 /// A reduction of the library over elements of type `T`, whose operation is forgotten, so that the
@@ -40,13 +42,13 @@ pub(crate) trait Task<T: Item>: Sync {
     ) -> Result<Answer, Error>;
     /// A bench on the device for operands of at most `len` elements.
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error>;
-    /// A bench on the device that holds the elements of an array and reduces them along axes.
-    fn rows(
-        &self,
+    /// A bench on the device that holds the elements of an array and reduces each of its parts.
+    fn parts<'a>(
+        &'a self,
         device: &Device,
         elements: &[T],
-        axes: &Axes,
-    ) -> Result<Box<dyn RowBench>, Error>;
+        parts: &'a Parts,
+    ) -> Result<Box<dyn PartBench + 'a>, Error>;
     /// Adds the raw result of the elements from number `start` on to that of the elements before,
     /// if there are any.
     fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8>;
@@ -72,27 +74,26 @@ pub(crate) trait Bench<T> {
     fn raw(&mut self) -> Result<Vec<u8>, Error>;
 }
 
-/// What a device needs to reduce an array along axes: a loaded kernel, the elements and an output.
-pub(crate) trait RowBench {
-    /// Launches the reduction, and does not wait.
-    fn launch(&mut self) -> Result<(), Error>;
-    /// The answers of the last launch.
-    fn answers(&mut self) -> Result<Vec<Answer>, Error>;
-    /// The number of roundings between an element and its result.
-    fn depth(&self) -> u64;
-}
-
 /// A [`Task`] whose operation is known.
 struct Typed<T: Item, O: Reduction<T>> {
     operation: Operation,
     dtype: Dtype,
-    ddof: u64,
     calls: Calls<T, O>,
-    answer: ToAnswer<O::Output>,
+    meaning: Meaning<O::Output>,
 }
 
-/// What the library's result means. The number is that of [`Task::ddof`].
-type ToAnswer<R> = fn(Result<R, Error>, u64) -> Result<Answer, Error>;
+/// What a result of the library means.
+pub(crate) struct Meaning<R> {
+    /// Makes the answer. The number is that of [`Task::ddof`].
+    answer: fn(Result<R, Error>, u64) -> Result<Answer, Error>,
+    ddof: u64,
+}
+
+impl<R> Meaning<R> {
+    pub(crate) fn answer(&self, result: Result<R, Error>) -> Result<Answer, Error> {
+        (self.answer)(result, self.ddof)
+    }
+}
 
 /// The calls that reduce, with one input or with a pair. The second slice or view is there if the
 /// operation takes pairs.
@@ -100,8 +101,10 @@ type ToAnswer<R> = fn(Result<R, Error>, u64) -> Result<Answer, Error>;
 struct Calls<T: Item, O: Reduction<T>> {
     from_host: FromHost<T, O>,
     on_device: OnDevice<T, O>,
-    /// Makes the bench for rows. `None` if the operation has no rows.
-    rows: Option<Rows<T, O>>,
+    /// Opens a bench for rows. `None` if the task has no rows.
+    rows: Option<OpenBench<T, O, Axes>>,
+    /// Opens a bench for segments. `None` if the task has no segments.
+    segments: Option<OpenBench<T, O, Segments>>,
 }
 
 type FromHost<T, O> = fn(
@@ -118,16 +121,22 @@ type OnDevice<T, O> = fn(
     &Stream,
 ) -> Result<(), Error>;
 
-type Rows<T, O> = fn(
+type OpenBench<T, O, P> = for<'a> fn(
     &Device,
     &[T],
-    &Axes,
-    (ToAnswer<<O as Reduction<T>>::Output>, u64),
-) -> Result<Box<dyn RowBench>, Error>;
+    &'a P,
+    &'a Meaning<<O as Reduction<T>>::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error>;
 
 impl<T: Item, O: RowOperation<T>> Calls<T, O> {
     const fn single() -> Self {
-        Self { rows: Some(TypedRows::<T, O>::open), ..Self::without_rows() }
+        Self { rows: Some(axes::bench::<T, O>), ..Self::without_rows() }
+    }
+}
+
+impl<T: Item, O: RowOperation<T> + SegmentOperation<T>> Calls<T, O> {
+    const fn segmented() -> Self {
+        Self { segments: Some(segments::bench::<T, O>), ..Self::single() }
     }
 }
 
@@ -135,6 +144,7 @@ impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
     const fn without_rows() -> Self {
         Self {
             rows: None,
+            segments: None,
             from_host: |reducer, operands, progress| {
                 reducer.reduce_with_progress(operands.first, progress)
             },
@@ -149,6 +159,7 @@ impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
     const fn pair() -> Self {
         Self {
             rows: None,
+            segments: None,
             from_host: |reducer, operands, progress| {
                 let second = operands.second.expect("a pair has a second input");
                 reducer.reduce_with_progress((operands.first, second), progress)
@@ -171,7 +182,7 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
     }
 
     fn ddof(&self) -> u64 {
-        self.ddof
+        self.meaning.ddof
     }
 
     fn most(&self) -> u64 {
@@ -190,7 +201,7 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
     ) -> Result<Answer, Error> {
         let reducer = device.reducer::<T, O>(O::default())?;
         let result = (self.calls.from_host)(&reducer, operands, progress);
-        (self.answer)(result, self.ddof)
+        self.meaning.answer(result)
     }
 
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error> {
@@ -205,14 +216,21 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         }))
     }
 
-    fn rows(
-        &self,
+    fn parts<'a>(
+        &'a self,
         device: &Device,
         elements: &[T],
-        axes: &Axes,
-    ) -> Result<Box<dyn RowBench>, Error> {
-        let open = self.calls.rows.expect("the arguments ask for no rows that are not there");
-        open(device, elements, axes, (self.answer, self.ddof))
+        parts: &'a Parts,
+    ) -> Result<Box<dyn PartBench + 'a>, Error> {
+        const CHECKED: &str = "the arguments ask for no parts that are not there";
+        match parts {
+            Parts::Rows(axes) => {
+                self.calls.rows.expect(CHECKED)(device, elements, axes, &self.meaning)
+            }
+            Parts::Segments(segments) => {
+                self.calls.segments.expect(CHECKED)(device, elements, segments, &self.meaning)
+            }
+        }
     }
 
     fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8> {
@@ -229,7 +247,7 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
             Some(raw) => O::finish(raw, n),
             None => Err(Error::Empty { op: O::NAME }),
         };
-        (self.answer)(result, self.ddof)
+        self.meaning.answer(result)
     }
 }
 
@@ -266,54 +284,6 @@ impl<T: Item, O: Reduction<T>> Bench<T> for TypedBench<T, O> {
     }
 }
 
-struct TypedRows<T: Item, O: RowOperation<T>> {
-    reducer: RowReducer<T, O>,
-    elements: Buffer<T>,
-    axes: Axes,
-    output: Buffer<O::Raw>,
-    stream: Stream,
-    answer: ToAnswer<O::Output>,
-    ddof: u64,
-}
-
-impl<T: Item, O: RowOperation<T>> TypedRows<T, O> {
-    fn open(
-        device: &Device,
-        elements: &[T],
-        axes: &Axes,
-        (answer, ddof): (ToAnswer<O::Output>, u64),
-    ) -> Result<Box<dyn RowBench>, Error> {
-        let rows = axes.rows();
-        Ok(Box::new(Self {
-            reducer: device.row_reducer(O::default())?,
-            elements: device.upload(elements)?,
-            axes: axes.clone(),
-            output: device.alloc(usize::try_from(rows).map_err(|_| Error::Rows { rows })?)?,
-            stream: device.own_stream()?,
-            answer,
-            ddof,
-        }))
-    }
-}
-
-impl<T: Item, O: RowOperation<T>> RowBench for TypedRows<T, O> {
-    fn launch(&mut self) -> Result<(), Error> {
-        let Axes { numbers, shape, strides, .. } = &self.axes;
-        let array = Shaped::with_strides(&self.elements, shape, strides, 0)?;
-        self.reducer.reduce_axes_into(&array, numbers, &mut self.output, &self.stream).map(drop)
-    }
-
-    fn answers(&mut self) -> Result<Vec<Answer>, Error> {
-        let (raw, length) = (self.output.copy_to_host()?, self.axes.length());
-        // Each row has its own answer, because a sum that overflows is an answer too.
-        raw.into_iter().map(|raw| (self.answer)(O::finish(raw, length), self.ddof)).collect()
-    }
-
-    fn depth(&self) -> u64 {
-        self.reducer.depth(self.axes.length())
-    }
-}
-
 /// A task whose types are forgotten.
 pub(crate) trait AnyTask {
     /// Reduces the arrays of the job.
@@ -326,7 +296,7 @@ impl<T: Item + Number, O: Reduction<T>> AnyTask for Typed<T, O> {
     }
 }
 
-/// Chooses the task among the types that an operation has: `choose!(dtype, all, calls, answer)`.
+/// Chooses the task among the types that an operation has: `choose!(at, all, op, calls, answer)`.
 /// Truth values are reduced as bytes.
 macro_rules! choose {
     ($at:expr, all, $op:ident, $calls:ident, $answer:expr) => {
@@ -343,6 +313,10 @@ macro_rules! choose {
     ($at:expr, narrow_floats, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, F16 f16, Bf16 bf16, F32 f32)
     };
+    ($at:expr, segmented, $op:ident, $answer:expr) => {
+        choose!(@ $at, $op, segmented, $answer, Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64,
+            F16 f16, Bf16 bf16, F32 f32, F64 f64)
+    };
     ($at:expr, with_root, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, F16 f16, Bf16 bf16, F32 f32,
             F64 f64)
@@ -352,9 +326,8 @@ macro_rules! choose {
             $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
                 operation: $at.0,
                 dtype: $at.1,
-                ddof: $at.2,
                 calls: Calls::$calls(),
-                answer: $answer,
+                meaning: Meaning { answer: $answer, ddof: $at.2 },
             }) as Box<dyn AnyTask>),)*
             #[allow(unreachable_patterns, reason = "some operations have all types")]
             _ => None,
@@ -375,13 +348,9 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
         O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
         O::Product => choose!(at, all, Product, single, plain),
-        O::Mean => choose!(at, all, Moments, single, |raw, _| raw.map(|all| mean(&all))),
-        O::Var => {
-            choose!(at, all, Moments, single, |raw, ddof| raw.map(|all| variance(&all, ddof)))
-        }
-        O::Std => choose!(at, all, Moments, single, |raw, ddof| {
-            raw.map(|all| root(variance(&all, ddof)))
-        }),
+        O::Mean => choose!(at, all, Moments, single, mean),
+        O::Var => choose!(at, all, Moments, single, variance),
+        O::Std => choose!(at, all, Moments, single, deviation),
         O::Min if dtype == Dtype::Bool => choose!(at, all, Min, single, truth),
         O::Min => choose!(at, all, Min, single, plain),
         O::Max if dtype == Dtype::Bool => choose!(at, all, Max, single, truth),
@@ -418,6 +387,33 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
     }
 }
 
+/// The task of an operation over the segments of an array of a type. `None` if the operation does
+/// not have segments of that type.
+pub(crate) fn segment_task(
+    operation: Operation,
+    dtype: Dtype,
+    ddof: u64,
+) -> Option<Box<dyn AnyTask>> {
+    use Operation as O;
+    let at = (operation, dtype, ddof);
+    match operation {
+        // The library has no checked sums of segments. `segments::exact_sum` makes up for that.
+        O::Sum => choose!(at, segmented, Sum, plain),
+        O::Mean => choose!(at, segmented, Moments, mean),
+        O::Var => choose!(at, segmented, Moments, variance),
+        O::Std => choose!(at, segmented, Moments, deviation),
+        O::Min if dtype == Dtype::Bool => choose!(at, segmented, Min, truth),
+        O::Min => choose!(at, segmented, Min, plain),
+        O::Max if dtype == Dtype::Bool => choose!(at, segmented, Max, truth),
+        O::Max => choose!(at, segmented, Max, plain),
+        O::MinMax if dtype == Dtype::Bool => choose!(at, segmented, MinMax, truth),
+        O::MinMax => choose!(at, segmented, MinMax, plain),
+        O::ArgMin => choose!(at, segmented, ArgMin, plain),
+        O::ArgMax => choose!(at, segmented, ArgMax, plain),
+        _ => None,
+    }
+}
+
 fn plain<R: IntoAnswer>(result: Result<R, Error>, _ddof: u64) -> Result<Answer, Error> {
     result.map(IntoAnswer::answer)
 }
@@ -447,16 +443,21 @@ fn exact_sum<T: IntoValue>(result: Result<T, Error>, _ddof: u64) -> Result<Answe
     }
 }
 
-fn mean(all: &Statistics) -> Answer {
-    Answer::One(all.mean().value())
+fn mean(all: Result<Statistics, Error>, _ddof: u64) -> Result<Answer, Error> {
+    all.map(|all| Answer::One(all.mean().value()))
 }
 
 /// The variance. It is NaN, as NumPy's is, if the divisor is 0, and not a number either if it is
 /// negative.
-fn variance(all: &Statistics, ddof: u64) -> Answer {
+fn variance(all: Result<Statistics, Error>, ddof: u64) -> Result<Answer, Error> {
+    let all = all?;
     let divisor = all.count.saturating_sub(ddof);
     let variance = if divisor == 0 { f64::NAN } else { all.squared_deviations() / divisor as f64 };
-    Answer::One(variance.value())
+    Ok(Answer::One(variance.value()))
+}
+
+fn deviation(all: Result<Statistics, Error>, ddof: u64) -> Result<Answer, Error> {
+    variance(all, ddof).map(root)
 }
 
 /// The square root, in the type of a float, and in `f64` for an integer.

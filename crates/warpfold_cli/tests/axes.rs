@@ -1,172 +1,25 @@
 //! Reductions along axes: arrays of one to four dimensions, in both orders, compared with results
 //! of plain loops.
 
+mod arrays;
 mod help;
 mod program;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Output,
-};
+use std::path::Path;
 
+use arrays::{Folder, Input, compare, expected, npy, refused, refused_with, saved, text};
 use serde_json::Value;
 
-/// The text of an output, which is UTF-8.
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
-}
-
-/// An array whose elements are small numbers, which are exact in every type.
-struct Input {
-    descr: &'static str,
-    shape: Vec<usize>,
-    /// In C order.
-    elements: Vec<f64>,
-    is_fortran: bool,
-}
-
-impl Input {
-    fn new(descr: &'static str, shape: &[usize], is_fortran: bool) -> Self {
-        let number = |k: usize| {
-            let number = (k * 7 + k / 5 + 3) % 23;
-            match &descr[1..2] {
-                "b" => (number % 3).min(1) as f64,
-                "u" => number as f64,
-                "i" => number as f64 - 9.0,
-                _ => (number as f64 - 9.0) / 4.0,
-            }
-        };
-        let elements = (0..shape.iter().product()).map(number).collect();
-        Self { descr, shape: shape.to_vec(), elements, is_fortran }
+/// The rows of an array along these axes, in C order of the other axes.
+fn rows(input: &Input, axes: &[usize]) -> Vec<Vec<f64>> {
+    let kept: Vec<_> = (0..input.shape.len()).filter(|axis| !axes.contains(axis)).collect();
+    let mut rows = vec![Vec::new(); kept.iter().map(|&axis| input.shape[axis]).product()];
+    for (number, &x) in input.elements.iter().enumerate() {
+        let indices = input.indices(number);
+        let row = kept.iter().fold(0, |sum, &axis| sum * input.shape[axis] + indices[axis]);
+        rows[row].push(x);
     }
-
-    /// The indices of the element with this number in C order.
-    fn indices(&self, mut number: usize) -> Vec<usize> {
-        let mut indices = vec![0; self.shape.len()];
-        for (index, &size) in indices.iter_mut().zip(&self.shape).rev() {
-            *index = number % size;
-            number /= size;
-        }
-        indices
-    }
-
-    /// The bytes of a .npy file.
-    fn npy(&self) -> Vec<u8> {
-        let mut elements = vec![Vec::new(); self.elements.len()];
-        for (number, &x) in self.elements.iter().enumerate() {
-            let place = if self.is_fortran {
-                let indices = self.indices(number);
-                indices.iter().zip(&self.shape).rev().fold(0, |sum, (i, size)| sum * size + i)
-            } else {
-                number
-            };
-            elements[place] = match self.descr {
-                "|b1" | "|u1" => vec![x as u8],
-                "|i1" => (x as i8).to_le_bytes().to_vec(),
-                "<u2" => (x as u16).to_le_bytes().to_vec(),
-                "<i4" => (x as i32).to_le_bytes().to_vec(),
-                ">i4" => (x as i32).to_be_bytes().to_vec(),
-                "<i8" => (x as i64).to_le_bytes().to_vec(),
-                "<f2" => half::f16::from_f64(x).to_le_bytes().to_vec(),
-                "<f4" => (x as f32).to_le_bytes().to_vec(),
-                "<f8" => x.to_le_bytes().to_vec(),
-                other => panic!("{other} has no bytes here"),
-            };
-        }
-        npy(self.descr, &self.shape, self.is_fortran, &elements.concat())
-    }
-
-    /// The rows along these axes, in C order of the other axes.
-    fn rows(&self, axes: &[usize]) -> Vec<Vec<f64>> {
-        let kept: Vec<_> = (0..self.shape.len()).filter(|axis| !axes.contains(axis)).collect();
-        let mut rows = vec![Vec::new(); kept.iter().map(|&axis| self.shape[axis]).product()];
-        for (number, &x) in self.elements.iter().enumerate() {
-            let indices = self.indices(number);
-            let row = kept.iter().fold(0, |sum, &axis| sum * self.shape[axis] + indices[axis]);
-            rows[row].push(x);
-        }
-        rows
-    }
-}
-
-fn npy(descr: &str, shape: &[usize], is_fortran: bool, elements: &[u8]) -> Vec<u8> {
-    let sizes: Vec<_> = shape.iter().map(|size| format!("{size},")).collect();
-    let sizes = sizes.concat();
-    let order = if is_fortran { "True" } else { "False" };
-    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}");
-    let header = format!("{header:117}\n");
-    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), elements]
-        .concat()
-}
-
-/// A folder with files, in which the command runs.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("there is a folder for files"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) {
-        fs::write(self.path(name), bytes).expect("the file is written");
-    }
-
-    fn run(&self, line: &str) -> Output {
-        self.run_with(line, &[])
-    }
-
-    /// Runs the command with these words and this standard input.
-    fn run_with(&self, line: &str, input: &[u8]) -> Output {
-        program::run(self.0.path(), line.split_whitespace(), input)
-    }
-
-    fn json(&self, line: &str) -> Value {
-        let output = self.run(line);
-        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
-        serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
-    }
-}
-
-/// The result of an operation over a row, by a plain loop.
-fn expected(operation: &str, row: &[f64]) -> f64 {
-    let n = row.len() as f64;
-    let first = |is_better: fn(f64, f64) -> bool| {
-        (1..row.len()).fold(0, |best, k| if is_better(row[k], row[best]) { k } else { best })
-    };
-    let mean = row.iter().sum::<f64>() / n;
-    match operation {
-        "sum" | "wrapping-sum" | "compensated" | "wide" => row.iter().sum(),
-        "mean" => mean,
-        "var" => row.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n,
-        "min" => row[first(|x, best| x < best)],
-        "max" | "maximum" => row[first(|x, best| x > best)],
-        "argmin" => first(|x, best| x < best) as f64,
-        "argmax" => first(|x, best| x > best) as f64,
-        "count" => row.iter().filter(|&&x| x != 0.0).count() as f64,
-        "any" => f64::from(row.iter().any(|&x| x != 0.0)),
-        "norm1" => row.iter().map(|x| x.abs()).sum(),
-        "sum-squares" => row.iter().map(|x| x * x).sum(),
-        "norm2" => row.iter().map(|x| x * x).sum::<f64>().sqrt(),
-        "max-abs" => row.iter().fold(0.0, |most, x| most.max(x.abs())),
-        "bit-xor" => row.iter().fold(0, |bits, &x| bits ^ x as i64) as f64,
-        other => panic!("{other} has no loop here"),
-    }
-}
-
-/// A result in JSON as a number, and the element at an index.
-fn number(result: &Value) -> (f64, Option<f64>) {
-    match result {
-        Value::Bool(truth) => (f64::from(*truth), None),
-        Value::Object(indexed) => {
-            (indexed["index"].as_f64().expect("an index"), indexed["element"].as_f64())
-        }
-        number => (number.as_f64().expect("a number"), None),
-    }
+    rows
 }
 
 #[test]
@@ -228,17 +81,10 @@ fn check(folder: &Folder, input: &Input, operation: &str, axes: &[isize], keeps_
     assert_eq!(report["shape"], Value::from(shape), "{what}");
     assert_eq!(report["n"], input.elements.len(), "{what}");
     assert_eq!(report["verified"]["agrees"], true, "{what}");
-    let (rows, results) = (input.rows(&axes), report["results"].as_array().expect("results"));
+    let (rows, results) = (rows(input, &axes), report["results"].as_array().expect("results"));
     assert_eq!(results.len(), rows.len(), "{what}");
     for (k, (result, row)) in results.iter().zip(&rows).enumerate() {
-        let (found, element) = number(result);
-        let expected = expected(operation, row);
-        let is_near = ["mean", "var", "norm2"].contains(&operation);
-        let error = if is_near { 1e-6 * expected.abs().max(1.0) } else { 0.0 };
-        assert!((found - expected).abs() <= error, "{what}: {k}: {found}, not {expected}");
-        if let Some(element) = element {
-            assert!((element - row[found as usize]).abs() <= 0.0, "{what}: {k}: {element}");
-        }
+        compare(operation, result, row, &format!("{what}: {k}"));
     }
 }
 
@@ -271,19 +117,6 @@ fn every_operation_has_rows_or_says_so() {
             text(&output.stderr)
         );
     }
-}
-
-/// A refusal is one sentence, and nothing is printed as a result.
-fn refused(folder: &Folder, line: &str, error: &str) {
-    refused_with(folder, line, &[], error);
-}
-
-fn refused_with(folder: &Folder, line: &str, input: &[u8], error: &str) {
-    let output = folder.run_with(line, input);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{line}");
-    let stderr = text(&output.stderr);
-    assert!(stderr.contains(error), "{line}: {stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{line}: {stderr}");
 }
 
 #[test]
@@ -427,7 +260,7 @@ fn results_are_saved_in_their_shape() {
     for is_fortran in [false, true] {
         let input = Input::new("<f4", &[2, 3, 4], is_fortran);
         folder.write("x.npy", &input.npy());
-        let rows = input.rows(&[1]);
+        let rows = rows(&input, &[1]);
         for (operation, keepdims, shape, descr) in [
             ("max", "", "(2, 4)", "<f4"),
             ("sum", "--keepdims", "(2, 1, 4)", "<f4"),
@@ -439,20 +272,10 @@ fn results_are_saved_in_their_shape() {
             let output =
                 folder.run(&format!("{operation} x.npy --axis 1 {keepdims} --output y.npy"));
             assert!(output.status.success(), "{operation}: {}", text(&output.stderr));
-            let saved = fs::read(folder.path("y.npy")).expect("the results are saved");
-            let (header, elements) = saved.split_at(128);
-            let header = String::from_utf8_lossy(header);
+            let (header, numbers) = saved(&folder.path("y.npy"));
             for part in [format!("'descr': '{descr}'"), format!("'shape': {shape}")] {
                 assert!(header.contains(&part), "{operation}: {header}");
             }
-            let size: usize = descr[2..].parse().expect("a size");
-            let numbers = elements.chunks_exact(size).map(|bytes| match descr {
-                "<f4" => f32::from_le_bytes(bytes.try_into().expect("4 bytes")).into(),
-                "<f8" => f64::from_le_bytes(bytes.try_into().expect("8 bytes")),
-                "|b1" => bytes[0].into(),
-                _ => u64::from_le_bytes(bytes.try_into().expect("8 bytes")) as f64,
-            });
-            let numbers: Vec<f64> = numbers.collect();
             assert_eq!(numbers.len(), rows.len(), "{operation}");
             for (found, row) in numbers.iter().zip(&rows) {
                 let expected = expected(operation, row);

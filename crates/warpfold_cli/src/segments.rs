@@ -1,0 +1,283 @@
+//! Reductions of segments: one result for the elements from each offset to the next one.
+
+use std::{ffi::OsStr, fs, ops::Range};
+
+use anyhow::anyhow;
+use num_bigint::BigInt;
+use warpfold::{
+    Buffer, Device, Error, Offset, RowOperation, SegmentOperation, SegmentReducer, SegmentStatus,
+    Stream,
+    reducer::{Item, PendingSegments},
+};
+use warpfold_tools::{
+    arrays::{Array, ArrayError, Dtype},
+    terminal::{Failure, refused},
+};
+
+use crate::{
+    answer::{Answer, Value},
+    elements::Elements,
+    parts::PartBench,
+    reference::Number,
+    task::Meaning,
+    wrap::lowest_bits,
+};
+
+/// The segments of an array.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// The array with the offsets.
+    pub(crate) name: String,
+    offsets: Offsets,
+}
+
+/// Offsets of any type that the library takes. There is at least one.
+#[derive(Debug)]
+enum Offsets {
+    U32(Vec<u32>),
+    I32(Vec<i32>),
+    U64(Vec<u64>),
+    I64(Vec<i64>),
+}
+
+impl Segments {
+    /// Reads the offsets from a file. The device checks them.
+    pub(crate) fn open(file: &OsStr) -> Result<Self, Failure> {
+        let no_array = |name: &str| {
+            refused(anyhow!(
+                "--segments {name}: offsets are in a .npy file or in an array of an .npz file, and \
+                 not in a raw file or a pipe"
+            ))
+        };
+        let wrong_type = |name: &str, dtype: &str| {
+            refused(anyhow!(
+                "--segments {name}: offsets are u32, i32, u64 or i64, and these are {dtype}"
+            ))
+        };
+        let is_pipe = |data: fs::Metadata| !data.is_file() && !data.is_dir();
+        if file == "-" || fs::metadata(file).is_ok_and(is_pipe) {
+            return Err(no_array(&file.to_string_lossy()));
+        }
+        let array = Array::open(file, None).map_err(|error| match error {
+            ArrayError::NoArray { name } => no_array(&name),
+            ArrayError::Dtype { name, dtype } => wrong_type(&name, &dtype),
+            error => refused(anyhow!("--segments: {error}")),
+        })?;
+        let name = array.name().to_owned();
+        let rank = array.shape().unwrap_or_default().len();
+        if rank != 1 {
+            return Err(refused(anyhow!(
+                "--segments {name}: offsets have one dimension, and this array has {rank}"
+            )));
+        }
+        let offsets = match array.dtype() {
+            Dtype::U32 => Offsets::U32(read(array)?),
+            Dtype::I32 => Offsets::I32(read(array)?),
+            Dtype::U64 => Offsets::U64(read(array)?),
+            Dtype::I64 => Offsets::I64(read(array)?),
+            dtype => return Err(wrong_type(&name, dtype.name())),
+        };
+        Ok(Self { name, offsets })
+    }
+
+    /// The number of segments.
+    pub(crate) fn count(&self) -> u64 {
+        let offsets = match &self.offsets {
+            Offsets::U32(offsets) => offsets.len(),
+            Offsets::I32(offsets) => offsets.len(),
+            Offsets::U64(offsets) => offsets.len(),
+            Offsets::I64(offsets) => offsets.len(),
+        };
+        offsets as u64 - 1
+    }
+
+    /// An offset that the device has checked.
+    fn offset(&self, number: usize) -> usize {
+        match &self.offsets {
+            Offsets::U32(offsets) => offsets[number] as usize,
+            Offsets::I32(offsets) => offsets[number] as usize,
+            Offsets::U64(offsets) => offsets[number] as usize,
+            Offsets::I64(offsets) => offsets[number] as usize,
+        }
+    }
+
+    /// The elements of a segment, after the device has checked the offsets.
+    pub(crate) fn range(&self, segment: usize) -> Range<usize> {
+        self.offset(segment)..self.offset(segment + 1)
+    }
+
+    /// The number of elements of all segments, after the device has checked the offsets.
+    pub(crate) fn elements(&self) -> u64 {
+        (self.offset(self.count() as usize) - self.offset(0)) as u64
+    }
+}
+
+/// Reads all offsets, of which there must be one at least.
+fn read<B: Offset>(array: Array) -> Result<Vec<B>, Failure> {
+    let name = array.name().to_owned();
+    let (offsets, are_all) = Elements::new(vec![array], false).load(usize::MAX)?;
+    if !are_all {
+        return Err(refused(anyhow!("--segments {name}: the offsets do not fit in memory")));
+    }
+    if offsets.is_empty() {
+        return Err(refused(anyhow!("--segments {name}: {}", Error::NoOffsets)));
+    }
+    Ok(offsets)
+}
+
+/// A sum as it is exactly, whatever its type is. Of integers, the device finds the lowest 64 bits
+/// of the sum. They are all bits, unless the segment is so long that its sum may have more, which
+/// the CPU then finds.
+pub(crate) fn exact_sum<T: Number>(answer: Answer, segment: &[T], dtype: Dtype) -> Answer {
+    let Answer::One(Value::Int(found)) = &answer else { return answer };
+    if (segment.len() as u128) << (8 * dtype.size()) <= 1 << 64 {
+        return answer;
+    }
+    let exact: i128 = segment
+        .iter()
+        .map(|element| match element.integer() {
+            (true, magnitude) => -(magnitude as i128),
+            (false, magnitude) => magnitude as i128,
+        })
+        .sum();
+    let exact = BigInt::from(exact);
+    // A sum with other lowest bits is wrong, and stays as it is, so that --verify finds it.
+    if lowest_bits(&exact, 64, dtype.is_signed_integer()) == *found {
+        Answer::One(Value::Int(exact))
+    } else {
+        answer
+    }
+}
+
+/// A bench that reduces segments whose offsets have the type `B`.
+struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
+    device: Device,
+    reducer: SegmentReducer<T, O>,
+    elements: Buffer<T>,
+    segments: &'a Segments,
+    offsets: Buffer<B>,
+    output: Buffer<O::Raw>,
+    status: Buffer<SegmentStatus>,
+    stream: Stream,
+    /// The last launch.
+    pending: Option<PendingSegments<T, O>>,
+    meaning: &'a Meaning<O::Output>,
+}
+
+/// Opens a bench that reduces the segments of an array.
+pub(crate) fn bench<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>>(
+    device: &Device,
+    elements: &[T],
+    segments: &'a Segments,
+    meaning: &'a Meaning<O::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    match &segments.offsets {
+        Offsets::U32(offsets) => {
+            Bench::<T, O, u32>::open(device, elements, segments, offsets, meaning)
+        }
+        Offsets::I32(offsets) => {
+            Bench::<T, O, i32>::open(device, elements, segments, offsets, meaning)
+        }
+        Offsets::U64(offsets) => {
+            Bench::<T, O, u64>::open(device, elements, segments, offsets, meaning)
+        }
+        Offsets::I64(offsets) => {
+            Bench::<T, O, i64>::open(device, elements, segments, offsets, meaning)
+        }
+    }
+}
+
+impl<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, B: Offset> Bench<'a, T, O, B> {
+    fn open(
+        device: &Device,
+        elements: &[T],
+        segments: &'a Segments,
+        offsets: &[B],
+        meaning: &'a Meaning<O::Output>,
+    ) -> Result<Box<dyn PartBench + 'a>, Error> {
+        Ok(Box::new(Self {
+            device: device.clone(),
+            reducer: device.segment_reducer(O::default())?,
+            elements: device.upload(elements)?,
+            segments,
+            offsets: device.upload(offsets)?,
+            output: device.alloc(offsets.len() - 1)?,
+            status: device.upload(&[SegmentStatus::default()])?,
+            stream: device.own_stream()?,
+            pending: None,
+            meaning,
+        }))
+    }
+}
+
+impl<T, O, B> PartBench for Bench<'_, T, O, B>
+where
+    T: Item,
+    O: RowOperation<T> + SegmentOperation<T>,
+    B: Offset,
+{
+    fn launch(&mut self) -> Result<(), Error> {
+        let Self { reducer, elements, offsets, output, status, stream, .. } = self;
+        let pending =
+            reducer.reduce_segments_into(&*elements, &*offsets, output, status, stream)?;
+        self.pending = Some(pending);
+        Ok(())
+    }
+
+    fn answers(&mut self) -> Result<Vec<Answer>, Error> {
+        let pending = self.pending.expect("a launch comes before its answers");
+        pending.check(self.status.copy_to_host()?[0], &self.stream)?;
+        let raw = self.output.copy_to_host()?.into_iter().enumerate();
+        raw.map(|(segment, raw)| {
+            let length = self.segments.range(segment).len() as u64;
+            let result = pending.finish(raw, segment as u64, length);
+            self.meaning.answer(result)
+        })
+        .collect()
+    }
+
+    /// The bits of a segment are those of a row of the same elements.
+    fn depth(&self, length: u64) -> Result<u64, Error> {
+        Ok(self.device.row_reducer::<T, O>(O::default())?.depth(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{answer::IntoValue as _, operation::Operation, task::segment_task};
+
+    #[test]
+    fn the_operations_with_segments_have_types() {
+        for operation in Operation::ALL {
+            let types = Dtype::ALL.map(|dtype| segment_task(operation, dtype, 0).is_some());
+            let count = types.into_iter().filter(|&has| has).count();
+            let expected = if operation.has_segments() { 10 } else { 0 };
+            assert_eq!(count, expected, "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_sum_has_all_its_bits() {
+        let exact = |found: i128, segment: &[i64]| {
+            exact_sum(Answer::One(found.value()), segment, Dtype::I64)
+        };
+        let half = 1i64 << 62;
+        for (found, segment, sum) in [
+            (0, &[][..], 0),
+            (-7, &[-7], -7),
+            (5, &[i64::MIN, i64::MAX, 6], 5),
+            (i64::MIN.into(), &[half, half], 1i128 << 63),
+            (0, &[i64::MIN; 4], -(1i128 << 65)),
+            (i64::MAX.into(), &[i64::MIN, -1], -(1i128 << 63) - 1),
+            // A wrong sum stays wrong.
+            (1, &[i64::MIN; 4], 1),
+        ] {
+            assert_eq!(exact(found, segment), Answer::One(sum.value()), "{segment:?}");
+        }
+        let of_bytes = exact_sum(Answer::One(510u64.value()), &[255u8, 255], Dtype::U8);
+        assert_eq!(of_bytes, Answer::One(510u64.value()));
+        let most = exact_sum(Answer::One((u64::MAX - 1).value()), &[u64::MAX; 2], Dtype::U64);
+        assert_eq!(most, Answer::One((2 * u128::from(u64::MAX)).value()));
+    }
+}
