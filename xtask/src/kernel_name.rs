@@ -116,6 +116,7 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         }),
         least_arch: None,
         later_arch: Some(NvvmArch::Compute90),
+        later_most_threads: None,
         without_lines: true,
     }
 }
@@ -124,19 +125,26 @@ fn production(name: &str, rest: &str) -> KernelTraits {
 /// `segments_<op>_<type>`. The modules are apart from those for whole arrays, so that a program
 /// which has no rows compiles none of these kernels.
 fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
+    let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
+    let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
     KernelTraits {
-        // One barrier, behind the table of the dimensions.
-        barriers: Some(u32::from(has_table)),
-        // A block has 64 threads. The bound leaves a thread as many registers as if ten blocks
-        // share a multiprocessor (bench/NOTEBOOK.md, attempt 59), or eight where ptxas would spill,
-        // or where the shared memory has room for no more.
-        most_threads: Some(
-            if !has_table || rest.starts_with("moments_") || rest.ends_with("128") {
-                512
-            } else {
-                640
-            },
-        ),
+        // Rows have a barrier behind the table of the dimensions, and one where a team of warps
+        // meets.
+        barriers: Some(if has_table { 2 } else { 0 }),
+        // The bound leaves a thread as many registers as if blocks of so many threads in all share a
+        // multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas would
+        // spill, or where the shared memory has room for no more.
+        most_threads: Some(if !has_table || op == "moments" || rest.ends_with("128") {
+            512
+        } else {
+            640
+        }),
+        later_most_threads: has_table.then_some(match op {
+            "moments" => 640,
+            _ if op.starts_with("arg") || bits == Some(16) => 768,
+            "minmax" if bits == Some(64) => 768,
+            _ => 896,
+        }),
         ..production(name, rest)
     }
 }

@@ -38,6 +38,10 @@ pub struct KernelTraits {
     /// A later architecture for which the module is compiled as well, because its kernels are
     /// faster there.
     pub later_arch: Option<NvvmArch>,
+    /// What [`most_threads`](Self::most_threads) is for [`later_arch`](Self::later_arch), if it is
+    /// another number there. It is so for all kernels of the module that have the same
+    /// `most_threads`.
+    pub later_most_threads: Option<u32>,
     /// Whether the module has no line table, whatever [`CudaBuilder::generate_line_info`] says. It
     /// is for modules in which the table would be most of the text.
     pub without_lines: bool,
@@ -433,7 +437,14 @@ impl CudaBuilder {
         .arg("-o")
         .arg(&optimised)
         .run("opt")?;
-        let llvm_ir = read(&optimised)?;
+        let mut llvm_ir = read(&optimised)?;
+        for (_, traits) in kernels.iter().filter(|(_, traits)| traits.later_arch == Some(arch)) {
+            if let (Some(most), Some(later)) = (traits.most_threads, traits.later_most_threads) {
+                let [most, later] = [most, later].map(ir::most_threads_attribute);
+                llvm_ir = llvm_ir.replace(&most, &later);
+                write(&optimised, llvm_ir.clone())?;
+            }
+        }
         let line_table = if line_info {
             let (numbered, table) = line_info::number(&llvm_ir)?;
             write(&optimised, numbered)?;

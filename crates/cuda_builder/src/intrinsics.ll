@@ -231,7 +231,7 @@ define internal void @__cuda_std_copy_pack_if(ptr %target, ptr %source, i1 %vali
   %known = icmp uge i32 %arch, 800
   br i1 %known, label %asynchronous, label %plain
 asynchronous:
-  call void asm sideeffect "@$2 cp.async.cg.shared.global [$0], [$1], 16;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  call void asm sideeffect "@$2 cp.async.cg.shared.global.L2::128B [$0], [$1], 16;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
   br label %end
 plain:
   call void asm sideeffect "{\0A\09.reg .b32 word<4>;\0A\09@$2 ld.global.v4.b32 {word0, word1, word2, word3}, [$1];\0A\09@$2 st.shared.v4.b32 [$0], {word0, word1, word2, word3};\0A\09}", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
@@ -263,6 +263,17 @@ define internal void @__cuda_std_copy_commit() alwaysinline nounwind {
   br i1 %known, label %asynchronous, label %end
 asynchronous:
   call void asm sideeffect "cp.async.commit_group;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}
+
+define internal void @__cuda_std_copy_wait() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %end
+asynchronous:
+  call void asm sideeffect "cp.async.wait_all;", "~{memory}"()
   br label %end
 end:
   ret void

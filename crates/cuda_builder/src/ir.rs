@@ -40,6 +40,11 @@ pub fn kernel_infos(ir: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The attribute of a kernel whose blocks have at most so many threads.
+pub fn most_threads_attribute(most_threads: u32) -> String {
+    format!("\"nvvm.maxntid\"=\"{most_threads}\"")
+}
+
 /// Tells LLVM the most threads that a block of a kernel has, so that ptxas uses all registers that
 /// so many threads can have. The PTX then has `.maxntid`, and also `.minnctapersm 1`, because
 /// without it ptxas uses fewer registers.
@@ -54,7 +59,7 @@ pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> Str
         match bound.zip(line.rfind(')')) {
             Some((threads, end)) => {
                 let (head, tail) = line.split_at(end + 1);
-                write!(out, "{head} \"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\"")
+                write!(out, "{head} {} \"nvvm.minctasm\"=\"1\"", most_threads_attribute(threads))
                     .expect("a String takes all");
                 // `unnamed_addr` may only stand before the attributes. It is dropped, because it
                 // has no meaning for a kernel.

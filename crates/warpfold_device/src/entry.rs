@@ -169,6 +169,7 @@ macro_rules! rows {
             task: u32,
             tasks: u32,
             groups: u32,
+            team: u32,
             lanes: u32,
             lane_share: u32,
             staging: u32,
@@ -196,7 +197,7 @@ macro_rules! rows {
 
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
-                groups, lanes, lane_share, staging, unit, fast, kept, reduced,
+                groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },

@@ -106,6 +106,10 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
         return Ok(cases.iter().try_for_each(|case| writeln!(out, "{}", case.name))?);
     }
     cli::choose_driver();
+    if let Some(folder) = warpfold_lab::ptx::folder(None) {
+        // SAFETY: a user who names a folder of kernels is responsible for what they do.
+        unsafe { warpfold::testing::use_kernels_of(&folder) };
+    }
     let device = args.device.open()?;
     let lab = Lab {
         stream: device.stream()?,

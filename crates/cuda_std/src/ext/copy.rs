@@ -88,6 +88,23 @@ pub fn commit() {
     unsafe { __cuda_std_copy_commit() }
 }
 
+/// Waits until all copies of this thread have arrived, whether a group has them or not: PTX
+/// `cp.async.wait_all`.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "cp.async.wait_group / cp.async.wait_all".
+#[gpu_only]
+#[inline(always)]
+pub fn wait() {
+    unsafe extern "C" {
+        fn __cuda_std_copy_wait();
+    }
+    // SAFETY: no precondition.
+    unsafe { __cuda_std_copy_wait() }
+}
+
 /// Waits until all groups of this thread but the newest one have arrived: PTX
 /// `cp.async.wait_group 1`.
 ///

@@ -4,10 +4,11 @@
 //! columns of a matrix are rows here, too, and so is each part of a tensor that is reduced along
 //! some of its axes.
 //!
-//! *Tiles.* A warp copies a tile of at most 4 KiB into shared memory while it works on the tile
-//! before, so a warp has kilobytes under way and needs few registers. In shared memory all layouts
-//! look alike: neighbouring elements of a row lie `step` bytes apart, and neighbouring rows
-//! `row_step` bytes. There, a lane takes a *part*, which is 128 bytes of a row at most.
+//! *Tiles.* A warp copies a tile of at most 4 KiB into shared memory and waits for it. A warp
+//! needs one buffer and few registers, so a multiprocessor has room for many warps, and some of
+//! them wait for memory while others compute. In shared memory all layouts look alike: neighbouring
+//! elements of a row lie `step` bytes apart, and neighbouring rows `row_step` bytes. There, a lane
+//! takes a *part*, which is 128 bytes of a row at most.
 //!
 //! *Order.* Within a part, the elements are combined in packs of 16 bytes, one pack after the
 //! other, and then the elements behind the last whole pack. The parts of a row are the leaves of a
@@ -17,9 +18,11 @@
 //! on the launch, nor on the device.
 //!
 //! *Tasks.* A task is a row, or a part of it that is a subtree; its lanes combine their parts by
-//! shuffles, and the tiles of a task meet in a stack. If a row has several tasks, the last task of
-//! each 32 waits for the words of the others, as in [`grid_reduction`](crate::grid_reduction), and
-//! the last one of 32 such groups does the same again.
+//! shuffles, and the tiles of a task meet in a stack. If a row has several tasks, neighbouring ones
+//! belong to a *team* of warps of one block, which meet in shared memory. If a row has several
+//! teams, the last team of each 32 waits for the words of the others, as in
+//! [`grid_reduction`](crate::grid_reduction), and the last one of 32 such groups does the same
+//! again.
 //!
 //! # The launch's contract
 //!
@@ -31,14 +34,17 @@
 //!   ones. In each of the two lists the first dimension is the one that changes fastest. All
 //!   strides are in bytes.
 //! - The results lie at `output` in the order of the rows.
-//! - The block has [`THREADS`] threads, and the grid has a warp for each task.
+//! - The block has [`THREADS`] threads, and the grid has a warp for each warp of each team. Teams
+//!   have numbers: first come the first teams of all groups, then the second ones, and so on. A
+//!   block has as many teams as it has room for, except the last one.
 //! - `slots` is as for [`grid_reduction`](crate::grid_reduction), and has a 64-bit word for each
-//!   32-bit word of each row of each task, if a group has several tasks.
+//!   32-bit word of each row of each team, if a group has several teams.
 //! - The numbers fit together as [`Plan`] says.
 
 pub(crate) mod finish;
 mod part;
 mod stage;
+mod team;
 pub(crate) mod tree;
 
 use crate::Reduction;
@@ -51,7 +57,7 @@ use cuda_std::ext::{control, copy, grid, target};
 use cuda_std::{address_space, thread, warp};
 
 /// Threads of a block.
-pub const THREADS: u32 = 64;
+pub const THREADS: u32 = 128;
 
 /// Bytes of a tile, at most.
 pub const TILE_BYTES: u32 = 4096;
@@ -60,7 +66,7 @@ pub const TILE_BYTES: u32 = 4096;
 pub const PART_BYTES: u32 = TILE_BYTES / WARP;
 
 /// The most tiles of a task are 2 to this number.
-pub const LEVELS: u32 = 10;
+pub const LEVELS: u32 = 7;
 
 /// A number below 33 is divided by the lanes of a row by a multiplication with
 /// [`Plan::lane_share`] and a shift by so many bits.
@@ -82,21 +88,18 @@ const LINE: u32 = 128;
 /// because a tile need not begin at a word.
 const BUFFER: usize = padded(TILE_BYTES) as usize + PACK as usize;
 
-/// The tiles of a warp that are under way or worked on.
-const STAGES: usize = 2;
-
 /// Warps of a block.
-const WARPS: usize = (THREADS / WARP) as usize;
+pub(crate) const WARPS: u32 = THREADS / WARP;
 
-/// Two tiles for each warp: one under way, and one that is worked on.
+/// A tile for each warp.
 #[address_space(shared)]
-static mut TILES: [MaybeUninit<u128>; WARPS * STAGES * BUFFER / 16] =
-    [const { MaybeUninit::uninit() }; WARPS * STAGES * BUFFER / 16];
+static mut TILES: [MaybeUninit<u128>; WARPS as usize * BUFFER / 16] =
+    [const { MaybeUninit::uninit() }; WARPS as usize * BUFFER / 16];
 
 /// The sizes and strides of the dimensions, and for each warp the place of a tile in each of them.
 #[address_space(shared)]
-static mut TABLE: [MaybeUninit<u64>; (2 + WARPS) * DIMS] =
-    [const { MaybeUninit::uninit() }; (2 + WARPS) * DIMS];
+static mut TABLE: [MaybeUninit<u64>; (2 + WARPS as usize) * DIMS] =
+    [const { MaybeUninit::uninit() }; (2 + WARPS as usize) * DIMS];
 
 /// A dimension: its size, and the bytes from one index to the next.
 #[derive(Clone, Copy)]
@@ -135,6 +138,8 @@ pub struct Plan {
     pub tasks: u32,
     /// The number of groups of the launch.
     pub groups: u32,
+    /// 2 to this number is the number of warps of a team, at most the warps of a block.
+    pub team: u32,
     /// The number of lanes of a row: as many as a tile has parts of it. A power of two, if a row
     /// has several tiles.
     pub lanes: u32,
@@ -249,54 +254,55 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
     // barrier, and each warp has its own tiles and places. All branches around collective calls are
     // the same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
-        if tid == 0 {
-            each(DIMS, |i| {
-                *table.add(2 * i) = dims[i].size;
-                *table.add(2 * i + 1) = dims[i].stride as u64;
-            });
+        let is_matrix = plan.kept == 1 && plan.reduced == 1;
+        if !is_matrix {
+            if tid == 0 {
+                each(DIMS, |i| {
+                    *table.add(2 * i) = dims[i].size;
+                    *table.add(2 * i + 1) = dims[i].stride as u64;
+                });
+            }
+            thread::sync_threads();
         }
-        thread::sync_threads();
-        let warp = thread::block_idx_x() * WARPS as u32 + warp_of_block;
-        if warp >= plan.groups * plan.tasks {
-            return;
-        }
-        // Neighbouring warps have neighbouring groups, because these are often neighbours in
+        // Neighbouring teams have neighbouring groups, because these are often neighbours in
         // memory.
+        let teams = WARPS >> plan.team;
+        let (team, member) =
+            (warp_of_block & (teams - 1), warp_of_block >> (WARPS.trailing_zeros() - plan.team));
+        let number = thread::block_idx_x() * teams + team;
         let groups = plan.groups.max(1);
-        let (task, group) = (warp / groups, warp % groups);
-        let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * STAGES * BUFFER);
+        // A division takes time, and few rows need it.
+        let (of_group, group) =
+            if number < groups { (0, number) } else { (number / groups, number % groups) };
+        let task = (of_group << plan.team) + member;
+        // The last team of a group may have more warps than tasks, and the last block more teams
+        // than there are.
+        let has_task = task < plan.tasks;
+        let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * BUFFER);
         let places = table.add((2 + warp_of_block as usize) * DIMS);
-        let stager = stage::Stager { input: input as u64, table, places, lane };
+        let matrix = [dims[0], dims[1]];
+        let stager = stage::Stager { input: input as u64, matrix, table, places, lane };
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
-        // The tile that is worked on, and the tile that is copied next.
         let mut here = Tile { group, task, number: 0 };
-        let mut ahead = Some(here);
-        let (mut to, mut from, mut under_way) = (0, 0, 0);
-        let mut shifts = [0; STAGES];
-        loop {
+        while has_task {
             control::keep_rolled();
-            let mut shift = 0;
-            if let Some(tile) = ahead {
-                shift = stager.stage::<T>(tiles.add(to), tile, &plan);
-                ahead = tile.next(&plan);
-            }
-            copy::commit();
-            to = if to == (STAGES - 1) * BUFFER { 0 } else { to + BUFFER };
-            shifts = core::array::from_fn(|i| if i + 1 < STAGES { shifts[i + 1] } else { shift });
-            under_way += 1;
-            if under_way < STAGES {
-                continue;
-            }
-            copy::wait_but_newest();
+            let shift = stager.stage::<T>(tiles, here, &plan);
+            copy::wait();
             warp::sync_warp(u32::MAX);
-            let worker = Worker { tiles, buffer: from, shift: shifts[0], lane, stack, slots };
+            let worker = Worker { tile: tiles, shift, lane, stack };
             worker.work::<T, R>(output, here, &plan);
             warp::sync_warp(u32::MAX);
-            from = if from == (STAGES - 1) * BUFFER { 0 } else { from + BUFFER };
             let Some(next) = here.next(&plan) else { break };
             here = next;
+        }
+        if plan.tasks > 1 {
+            thread::sync_threads();
+            if member == 0 && has_task {
+                let team = team::Team { tiles, lane, stack, slots, number: of_group };
+                team.finish::<T, R>(output, here, &plan);
+            }
         }
     }
 }
@@ -304,15 +310,12 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
 /// What a warp needs to reduce a tile that has arrived.
 #[derive(Clone, Copy)]
 struct Worker {
-    /// Shared memory for two tiles.
-    tiles: *mut u8,
-    /// Where this tile is in it.
-    buffer: usize,
+    /// Where the tile is in shared memory.
+    tile: *mut u8,
     /// How many bytes behind that the first element is.
     shift: u32,
     lane: u32,
     stack: tree::Stack,
-    slots: *mut u64,
 }
 
 impl Worker {
@@ -327,7 +330,7 @@ impl Worker {
         here: Tile,
         plan: &Plan,
     ) {
-        let Self { tiles, buffer, shift, lane, stack, slots } = self;
+        let Self { tile, shift, lane, stack } = self;
         let rows = here.rows(plan);
         // Below sm_90 the compiler has too few registers to keep what follows from this until it is
         // needed again.
@@ -347,7 +350,7 @@ impl Worker {
         unsafe {
             while pass < rows {
                 control::keep_rolled();
-                let mut acc = part::part::<T, R>(tiles.add(buffer), shift, share(pass), here, plan);
+                let mut acc = part::part::<T, R>(tile, shift, share(pass), here, plan);
                 let part::Share { row, number, is_row } = share(pass);
                 acc = if plan.lanes.is_power_of_two() {
                     tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes)
@@ -361,20 +364,9 @@ impl Worker {
                     acc = stack.push::<R>(acc, here.number, is_last);
                     is_whole = is_last && plan.tasks == 1;
                     if is_last && !is_whole {
-                        let base = u64::from(here.group) * u64::from(plan.tasks);
-                        let first = base * u64::from(plan.tile_rows) + u64::from(row);
-                        let slot_of =
-                            |task: u32| first + u64::from(task) * u64::from(plan.tile_rows);
-                        let meeting = finish::Meeting {
-                            slots,
-                            tasks: plan.tasks,
-                            lanes: plan.lanes,
-                            words: tiles.cast(),
-                            stack,
-                            lane,
-                            is_row,
-                        };
-                        (acc, is_whole) = meeting.combine::<R>(acc, here.task, slot_of, |_| false);
+                        // The tile is not read any more.
+                        warp::sync_warp(u32::MAX);
+                        team::leave(acc, tile, lane);
                     }
                 }
                 if is_whole && number == 0 && is_row {

@@ -4,8 +4,12 @@ use super::{LINE, PACK, PART_BYTES, Plan, Tile, padded};
 use crate::item::{Item, Pack};
 use crate::source::One;
 use crate::unroll::each;
+use crate::warp::WARP;
 use crate::{Position, Reduction};
-use cuda_std::ext::{control, copy};
+use cuda_std::ext::{control, copy, target};
+
+/// The number of packs of a whole part.
+const PACKS: usize = (PART_BYTES / PACK) as usize;
 
 /// What a lane takes of a tile.
 #[derive(Clone, Copy)]
@@ -46,10 +50,38 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
         plan.step == size_of::<T>() as u32 && (shift | plan.row_step).is_multiple_of(PACK);
     // Whether the elements of a row lie at equal distances in the padded tile, too.
     let is_even = plan.step.is_multiple_of(LINE);
+    // Most parts are whole. Their packs are read all at once, because a lane then waits for shared
+    // memory once and not eight times. Older devices have too few registers for that.
+    let is_full = target::arch() >= 900 && count == most;
+    let full = |packs: [Pack; PACKS]| {
+        let mut kept = R::start();
+        each(PACKS, |i| kept = R::pack(kept, packs[i], i as u32));
+        R::finish(kept, position(0))
+    };
     let mut kept = R::start();
     let mut place = 0;
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
+        // A part is a line of shared memory.
+        if is_full && is_whole && plan.row_step.is_multiple_of(LINE) {
+            let from = tile.add(padded(at) as usize).cast::<Pack>();
+            let mut packs = [[0; 4]; PACKS];
+            each(PACKS, |i| packs[i] = copy::read_pack(from.add(i)));
+            return full(packs);
+        }
+        // A part is a column of 32, and the distance of its elements is a constant.
+        let column_step = WARP * size_of::<T>() as u32;
+        if is_full && column_step >= LINE && plan.step == column_step {
+            let from = tile.add(padded(at) as usize);
+            let mut packs = [[0; 4]; PACKS];
+            each(PACKS, |i| {
+                each(T::PER_PACK, |k| {
+                    let number = (i * T::PER_PACK + k) as u32;
+                    put::<T>(&mut packs[i], k, from, number * padded(column_step));
+                });
+            });
+            return full(packs);
+        }
         while place < packs {
             control::keep_rolled();
             let mut pack = [0; 4];

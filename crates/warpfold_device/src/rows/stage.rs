@@ -12,7 +12,9 @@ use cuda_std::warp;
 pub(super) struct Stager {
     /// The address of row 0 and step 0.
     pub input: u64,
-    /// The size and the stride of each dimension.
+    /// The two dimensions, if there are two.
+    pub matrix: [Dim; 2],
+    /// The size and the stride of each dimension, if there are more than two.
     pub table: *const u64,
     /// Where the tile begins: its index in each dimension. The warp has these places for itself.
     pub places: *mut u64,
@@ -70,7 +72,7 @@ impl Stager {
         unsafe {
             let is_matrix = plan.kept == 1 && plan.reduced == 1;
             let start = if is_matrix {
-                let (row_stride, step_stride) = (self.dim(0).stride, self.dim(1).stride);
+                let [row_stride, step_stride] = self.matrix.map(|dim| dim.stride);
                 let offset = row.wrapping_mul(row_stride as u64);
                 self.input.wrapping_add(offset.wrapping_add(step.wrapping_mul(step_stride as u64)))
             } else {
@@ -82,16 +84,20 @@ impl Stager {
                 let bytes = (rows - 1) * plan.row_step + (steps - 1) * plan.step + size;
                 return self.piece::<T>(target, start, bytes);
             }
-            let along = |list: List, count: u32, unit: u32| {
+            let along = |list: List, count: u32, unit: u32, only: usize| {
                 let last = (count * size - 1) >> unit.trailing_zeros();
                 let count = if unit == size { count } else { last + 1 };
-                let dim = self.dim(list.first);
-                let is_even = list.end - list.first == 1
-                    || *self.places.add(list.first as usize) + u64::from(count) <= dim.size;
-                Along { list, count, stride: dim.stride as u64, is_even }
+                let (mut stride, mut is_even) = (self.matrix[only].stride, true);
+                if !is_matrix {
+                    let dim = self.dim(list.first);
+                    stride = dim.stride;
+                    is_even = list.end - list.first == 1
+                        || *self.places.add(list.first as usize) + u64::from(count) <= dim.size;
+                }
+                Along { list, count, stride: stride as u64, is_even }
             };
-            let of_rows = along(kept, rows, row_unit);
-            let of_steps = along(reduced, steps, step_unit);
+            let of_rows = along(kept, rows, row_unit, 0);
+            let of_steps = along(reduced, steps, step_unit, 1);
             let by_rows = is(Staging::RowUnits) || is(Staging::RowElements);
             let (fast, slow) = if by_rows { (of_rows, of_steps) } else { (of_steps, of_rows) };
             let unit = if by_rows { row_unit } else { step_unit };
@@ -242,6 +248,58 @@ impl Stager {
         shift
     }
 
+    /// As [`units`](Self::units), if the warp takes whole lines at a time, and all units lie at
+    /// equal distances. Then each lane stays at its place along the faster index.
+    ///
+    /// # Safety
+    /// That of [`stage`](Self::stage).
+    #[inline(always)]
+    unsafe fn lines(
+        self,
+        target: *mut u8,
+        start: u64,
+        fast: Along,
+        slow: Along,
+        unit: u32,
+        log: u32,
+    ) {
+        let (at, mut line) = (self.lane & ((1 << log) - 1), self.lane >> log);
+        let lines = WARP >> log;
+        let along = u64::from(at).wrapping_mul(fast.stride);
+        let across = u64::from(line).wrapping_mul(slow.stride);
+        let mut from = start.wrapping_add(along).wrapping_add(across);
+        let further = u64::from(lines).wrapping_mul(slow.stride);
+        // A lane whose place does not exist has no lines.
+        let count = if at < fast.count { slow.count } else { 0 };
+        let mut to = target.wrapping_add(padded(self.lane * unit) as usize);
+        let step = padded(WARP * unit) as usize;
+        let mut done = 0;
+        // Below sm_80 each copy needs registers.
+        let at_once = if target::arch() >= 800 { 8 } else { 1 };
+        macro_rules! copy {
+            ($copy:path, $t:ty) => {
+                while done < TILE_BYTES {
+                    control::keep_rolled();
+                    each(at_once, |_| {
+                        $copy(to.cast::<$t>(), from as *const $t, line < count);
+                        line += lines;
+                        from = from.wrapping_add(further);
+                        to = to.wrapping_add(step);
+                    });
+                    done += at_once as u32 * WARP * unit;
+                }
+            };
+        }
+        // SAFETY: the addresses are those of elements of the array where they are used.
+        unsafe {
+            if unit == PACK {
+                copy!(copy::pack_if, Pack);
+            } else {
+                copy!(copy::word_if, u32);
+            }
+        }
+    }
+
     /// Copies a tile that begins at `start` unit by unit. Along the faster index, a tile has 2 to
     /// `log` places for units of `unit` bytes.
     ///
@@ -261,6 +319,9 @@ impl Stager {
         let is_even = fast.is_even && slow.is_even;
         // SAFETY: the addresses are those of elements of the array where they are used.
         unsafe {
+            if is_even && unit >= WORD && log <= WARP.trailing_zeros() {
+                return self.lines(target, start, fast, slow, unit, log);
+            }
             while number * unit < TILE_BYTES {
                 control::keep_rolled();
                 let (at, line) = (number & ((1 << log) - 1), number >> log);

@@ -50,7 +50,7 @@ pub use boundaries::Boundaries;
 use crate::Reduction;
 use crate::item::Item;
 use crate::rows::finish::{Meeting, post, waits};
-use crate::rows::{LEVELS, PART_BYTES, THREADS, raw, tree};
+use crate::rows::{PART_BYTES, raw, tree};
 use crate::source::One;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -61,6 +61,12 @@ use cuda_std::{address_space, thread, warp};
 use ring::{Next, Ring};
 use share::Share;
 use tile::{BUFFER, Tile};
+
+/// Threads of a block.
+pub const THREADS: u32 = 64;
+
+/// The most tiles of a task are 2 to this number.
+pub const LEVELS: u32 = 10;
 
 /// Warps of a block.
 const WARPS: usize = (THREADS / WARP) as usize;

@@ -289,8 +289,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
                 &work,
                 groups,
             );
-            let warps = groups * work.tasks;
-            let blocks = warps.div_ceil(u64::from(plan::THREADS / 32));
+            let blocks = work.blocks(groups);
             let shape = LaunchShape {
                 overlap: Overlap::InSequence,
                 ..LaunchShape::linear(blocks as u32, plan::THREADS, 0)
@@ -323,7 +322,7 @@ fn too_long<T: Item, O: Operation<T>>(n: u64, most: u64) -> Error {
 }
 
 /// The number of arguments of a kernel for rows.
-const ARGUMENTS: usize = 21 + 2 * plan::DIMS;
+const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
 
 /// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
 fn arguments(
@@ -343,6 +342,7 @@ fn arguments(
         work.task,
         work.tasks,
         groups,
+        work.team.ilog2().into(),
         tile.lanes,
         plan::lane_share(tile.lanes),
         tile.staging as u64,

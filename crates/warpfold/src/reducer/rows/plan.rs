@@ -15,19 +15,21 @@ const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
 const UNITS: [u64; 2] = [16, 4];
 /// Threads of a block. `warpfold_device::rows::THREADS`.
-pub(super) const THREADS: u32 = 64;
+pub(super) const THREADS: u32 = 128;
+/// Warps of a block.
+const WARPS: u64 = THREADS as u64 / WARP;
 /// Dimensions that the kernel takes. `warpfold_device::rows::DIMS`.
 pub(super) const DIMS: usize = 9;
 /// `warpfold_device::rows::SHARE`.
 const SHARE: u32 = 16;
 /// The most tiles of a task. `warpfold_device::rows::LEVELS` is the logarithm.
-const MOST_TILES: u64 = 1 << 10;
+const MOST_TILES: u64 = 1 << 7;
 /// The most rows of a tile if a row has several tiles.
 pub(super) const MOST_ROWS: u64 = WARP;
 /// The most words of a slot.
 const MOST_WORDS: u64 = 8;
-/// Warps that a multiprocessor has room for at a time.
-const RESIDENT: u64 = 20;
+/// Warps that a multiprocessor has room for at a time, in most kernels.
+const RESIDENT: u64 = 28;
 
 /// What stands for the lanes of a row where a warp divides by them:
 /// `warpfold_device::rows::Plan::lane_share`.
@@ -37,7 +39,7 @@ pub(super) fn lane_share(lanes: u64) -> u64 {
 
 /// The most elements of `bytes` bytes that a row may have, however it lies in memory.
 pub(super) const fn most_elements(bytes: u64) -> u64 {
-    WORKSPACE_BYTES / 8 / MOST_WORDS * MOST_TILES * (TILE_BYTES / bytes)
+    WORKSPACE_BYTES / 8 / MOST_WORDS * WARPS * MOST_TILES * (TILE_BYTES / bytes)
 }
 
 /// A dimension: its size, and the bytes from one index to the next.
@@ -91,6 +93,8 @@ pub(super) struct Work {
     pub(super) task: u64,
     /// Tasks of a group.
     pub(super) tasks: u64,
+    /// Warps that combine their tasks of a group in shared memory, a power of two.
+    pub(super) team: u64,
     /// Groups of a launch, at most.
     pub(super) at_once: u64,
 }
@@ -220,17 +224,27 @@ pub(super) fn work(
 ) -> Option<Work> {
     let groups = rows.div_ceil(tile.rows);
     let tiles = length.div_ceil(tile.steps.max(1)).max(1);
-    let resident = resident(multiprocessors);
-    // Enough groups keep the device busy, and tasks of whole groups need no slots. Otherwise a task
-    // has so many tiles that each place for a warp is taken by eight warps, one after the other.
-    let share = (groups.saturating_mul(tiles) / (8 * resident)).max(1);
-    let is_whole = groups >= 4 * resident || tiles <= share;
-    let task = if is_whole { tiles.next_power_of_two() } else { 1 << share.ilog2() };
-    let mut task = task.min(MOST_TILES);
+    let mut task = if tiles <= 2 * WARPS {
+        // One team, in which no task is a small rest of a tile, because that would keep a warp for
+        // itself.
+        let full = (length + tile.steps / 2) / tile.steps.max(1);
+        tiles.div_ceil(full.clamp(1, WARPS).next_power_of_two()).next_power_of_two()
+    } else {
+        // Short tasks, because all warps then read one stretch of memory. The lanes of columns meet
+        // the lanes of other tasks one by one, so their tasks are longer.
+        let uses = if tile.lanes == WARP { 16 } else { 4 };
+        let share = groups.saturating_mul(tiles) / (uses * resident(multiprocessors));
+        (1 << share.max(1).ilog2()).min(MOST_TILES)
+    };
+    let teams = |task: u64| {
+        let tasks = tiles.div_ceil(task);
+        let team = tasks.next_power_of_two().min(WARPS);
+        (tasks, team, tasks.div_ceil(team))
+    };
     let most_slots = WORKSPACE_BYTES / 8 / words;
-    let slots = |task: u64| match tiles.div_ceil(task) {
-        1 => 0,
-        tasks => tasks.saturating_mul(tile.rows),
+    let slots = |task: u64| match teams(task) {
+        (_, _, 1) => 0,
+        (_, _, teams) => teams.saturating_mul(tile.rows),
     };
     // One launch is better than several, and a group cannot be divided.
     while task < MOST_TILES && slots(task).saturating_mul(groups) > most_slots {
@@ -239,9 +253,16 @@ pub(super) fn work(
     if slots(task) > most_slots {
         return None;
     }
-    let tasks = tiles.div_ceil(task);
+    let (tasks, team, _) = teams(task);
     let at_once = most_slots.checked_div(slots(task)).unwrap_or(1 << 30);
-    Some(Work { groups, tiles, task, tasks, at_once })
+    Some(Work { groups, tiles, task, tasks, team, at_once })
+}
+
+impl Work {
+    /// The blocks of a launch for so many groups.
+    pub(super) fn blocks(&self, groups: u64) -> u64 {
+        (groups * self.tasks.div_ceil(self.team)).div_ceil(WARPS / self.team)
+    }
 }
 
 #[cfg(test)]
@@ -308,8 +329,9 @@ mod tests {
             assert!(work.task.is_power_of_two() && work.task <= MOST_TILES, "{work:?}");
             assert_eq!(work.tasks, work.tiles.div_ceil(work.task));
             assert!(work.at_once >= 1);
-            if work.tasks > 1 {
-                let slots = work.at_once * work.tasks * tile.rows;
+            assert!(work.team.is_power_of_two() && work.team <= WARPS.min(work.tasks * 2 - 1));
+            if work.tasks > work.team {
+                let slots = work.at_once * work.tasks.div_ceil(work.team) * tile.rows;
                 assert!(slots * MOST_WORDS * 8 <= WORKSPACE_BYTES, "{work:?}");
             }
             // A tile's extents fill it without a gap.

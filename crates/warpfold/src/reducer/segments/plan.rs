@@ -3,14 +3,14 @@
 
 use crate::device::WORKSPACE_BYTES;
 
-/// Threads of a block. `warpfold_device::rows::THREADS`.
+/// Threads of a block. `warpfold_device::segments::THREADS`.
 pub(super) const THREADS: u32 = 64;
 /// A segment counts as 2 to this number of bytes, besides its elements, when ranges are made: about
 /// what its offset and its result cost.
 pub(super) const COST: u32 = 4;
 /// Bytes of a tile. `warpfold_device::rows::TILE_BYTES`.
 const TILE_BYTES: u64 = 4096;
-/// The most tiles of a range. `warpfold_device::rows::LEVELS` is the logarithm.
+/// The most tiles of a range. `warpfold_device::segments::LEVELS` is the logarithm.
 const MOST_TILES: u64 = 1 << 10;
 /// Warps that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 16;

@@ -1,0 +1,89 @@
+//! How the tasks of a row meet: those of a team in shared memory, and teams by words in the
+//! workspace.
+
+use super::{BUFFER, Plan, SHARE, Tile, WARPS, finish, raw, tree};
+use crate::Reduction;
+use crate::unroll::each;
+use crate::warp::WARP;
+use crate::words::Words;
+
+/// The words of the warp whose buffers begin at `tiles`.
+#[inline(always)]
+fn place(tiles: *mut u8, lane: u32) -> *mut u32 {
+    tiles.cast::<u32>().wrapping_add(lane as usize)
+}
+
+/// Leaves the accumulators of a warp in its first buffer, for the first warp of its team.
+///
+/// # Safety
+/// The buffers of the warp begin at `tiles`, and none of them is read or copied to any more.
+#[inline(always)]
+pub(super) unsafe fn leave<A: Words>(acc: A, tiles: *mut u8, lane: u32) {
+    let place = place(tiles, lane);
+    // SAFETY: the words of all lanes are shorter than a buffer.
+    each(A::COUNT, |i| unsafe { *place.add(i * WARP as usize) = acc.word(i) });
+}
+
+/// The first warp of a team.
+#[derive(Clone, Copy)]
+pub(super) struct Team {
+    /// The buffers of this warp, behind which those of the other warps of the team lie.
+    pub tiles: *mut u8,
+    pub lane: u32,
+    pub stack: tree::Stack,
+    pub slots: *mut u64,
+    /// The number of the team among those of its group.
+    pub number: u32,
+}
+
+impl Team {
+    /// Combines the accumulators of the team, and passes on what its rows have become.
+    ///
+    /// # Safety
+    /// The whole warp calls this with the last tile of its task, after a barrier behind which all
+    /// warps of the team have left their accumulators. The launch keeps
+    /// [its contract](super#the-launchs-contract).
+    #[inline(always)]
+    pub(super) unsafe fn finish<T, R: Reduction>(
+        self,
+        output: *mut R::Raw,
+        here: Tile,
+        plan: &Plan,
+    ) {
+        let row = (self.lane * plan.lane_share) >> SHARE;
+        let is_row = row < here.rows(plan);
+        let teams = (plan.tasks + (1 << plan.team) - 1) >> plan.team;
+        let count = (1 << plan.team).min(plan.tasks - here.task);
+        let mut acc = R::identity();
+        // SAFETY: the caller's contract.
+        unsafe {
+            let mut i = 0;
+            while i < count {
+                let place =
+                    place(self.tiles.add(((WARPS >> plan.team) * i) as usize * BUFFER), self.lane);
+                let left = R::Acc::from_words(&|word| *place.add(word * WARP as usize));
+                i += 1;
+                acc = self.stack.push::<R>(left, i - 1, i == count);
+            }
+            let mut is_whole = teams == 1;
+            if !is_whole {
+                let base = u64::from(here.group) * u64::from(teams);
+                let first = base * u64::from(plan.tile_rows) + u64::from(row);
+                let meeting = finish::Meeting {
+                    slots: self.slots,
+                    tasks: teams,
+                    lanes: plan.lanes,
+                    words: self.tiles.cast(),
+                    stack: self.stack,
+                    lane: self.lane,
+                    is_row,
+                };
+                let slot_of = |team: u32| first + u64::from(team) * u64::from(plan.tile_rows);
+                (acc, is_whole) = meeting.combine::<R>(acc, self.number, slot_of, |_| false);
+            }
+            if is_whole && self.lane & (plan.lanes - 1) == 0 && is_row {
+                output.add((here.row(plan) + u64::from(row)) as usize).write(raw::<R>(acc));
+            }
+        }
+    }
+}
