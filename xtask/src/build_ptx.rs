@@ -283,8 +283,8 @@ fn keep_whole(committed: &Manifest, merged: &mut Manifest, folder: Folder) -> an
 impl Rendered {
     /// Writes the texts and the manifest.
     fn write(&self, folder: &Path, form: Form) -> anyhow::Result<()> {
-        write_manifest(folder, &self.manifest)?;
-        form.write(folder, &self.manifest, &self.files)
+        form.write(folder, &self.manifest, &self.files)?;
+        write_manifest(folder, &self.manifest)
     }
 }
 

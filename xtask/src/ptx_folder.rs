@@ -43,8 +43,8 @@ impl Folder {
     pub(crate) fn unpack(self, root: &Path, out: &Path) -> anyhow::Result<usize> {
         let path = root.join(self.path);
         let (manifest, texts) = (Manifest::read(&path)?, self.form.read(&path)?);
-        write_manifest(out, &manifest)?;
         Form::Files.write(out, &manifest, &texts)?;
+        write_manifest(out, &manifest)?;
         Ok(texts.len())
     }
 }
@@ -118,14 +118,15 @@ impl Form {
         Ok(texts)
     }
 
-    /// Writes texts to a folder. An archive that they belong to keeps those of its other texts that
-    /// the manifest names.
+    /// Writes texts to a folder, which is made if it is not there. An archive that they belong to
+    /// keeps those of its other texts that the manifest names.
     pub(crate) fn write(
         self,
         folder: &Path,
         manifest: &Manifest,
         texts: &Texts,
     ) -> anyhow::Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let write = |file: &str, bytes: &[u8]| {
             fs::write(folder.join(file), bytes).with_context(|| format!("cannot write {file}"))
         };
@@ -155,7 +156,8 @@ impl Form {
         let old = if names.iter().all(|&name| new.contains_key(name)) {
             Texts::new()
         } else {
-            unpack(&folder.join(file))?
+            unpack(&folder.join(file))
+                .with_context(|| format!("{file} keeps its other texts: build all of it"))?
         };
         let text = |&name: &&String| {
             let text = new.get(name).or_else(|| old.get(name));
@@ -176,9 +178,8 @@ impl Form {
     }
 }
 
-/// Writes the manifest to a folder, which is made if it is not there.
+/// Writes the manifest to a folder.
 pub(crate) fn write_manifest(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     fs::write(folder.join(manifest::FILE_NAME), manifest.to_json())
         .context("cannot write the manifest")
 }
@@ -205,7 +206,8 @@ fn unpack(path: &Path) -> anyhow::Result<Texts> {
     Ok(archive::read(path).map_err(anyhow::Error::msg)?.into_iter().collect())
 }
 
-/// Makes the archive of some texts. Its bytes depend on nothing but their names and the texts.
+/// Makes the archive of some texts. Its bytes depend on nothing but the texts, their names and the
+/// version of the compressor.
 fn pack(texts: &Texts) -> anyhow::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, text) in texts {
@@ -355,8 +357,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (manifest, texts) = (manifest(&[SUM, MAX]), texts(&[(SUM, "x"), (MAX, "y")]));
         let one = Texts::from([(SUM.to_owned(), "x".to_owned())]);
-        let error = Form::Archives.write(folder.path(), &manifest, &one).unwrap_err().to_string();
-        assert!(error.starts_with("cannot read "), "{error}");
+        let error = Form::Archives.write(folder.path(), &manifest, &one).unwrap_err();
+        let error = format!("{error:#}");
+        let start = "reduce.sm_75.tar.lz keeps its other texts: build all of it: cannot read ";
+        assert!(error.starts_with(start), "{error}");
         fs::write(folder.path().join("reduce.sm_75.tar.lz"), "damaged").unwrap();
         Form::Archives.write(folder.path(), &manifest, &texts).unwrap();
         assert_eq!(Form::Archives.read(folder.path()).unwrap(), texts);

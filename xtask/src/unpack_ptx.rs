@@ -1,5 +1,5 @@
-//! `cargo xtask unpack-ptx`: writes the PTX of the production kernels as files, to be read, compared
-//! or given to other programs.
+//! `cargo xtask unpack-ptx`: writes the PTX of the production kernels as files, which people and
+//! other programs can read.
 
 use std::path::PathBuf;
 
