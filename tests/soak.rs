@@ -4,7 +4,7 @@
 use std::{
     env, fs,
     io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
@@ -30,12 +30,12 @@ fn texts(command: &mut Command) -> (Option<i32>, String, String) {
 /// A folder with the kernels in which the first distance of the shuffles is wrong.
 fn faulty_kernels() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/warpfold/ptx");
-    for file in fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().path()) {
-        let name = file.file_name().unwrap().to_str().unwrap();
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;"))
-            .unwrap();
+    for kernel in warpfold::testing::kernels() {
+        for (arch, capability) in [("sm_75", (7, 5)), ("sm_90", (9, 0))] {
+            let file = folder.path().join(format!("{}.{arch}.ptx", kernel.name()));
+            let text = kernel.text(capability).unwrap();
+            fs::write(file, text.replace(", 16, 31, -1;", ", 15, 31, -1;")).unwrap();
+        }
     }
     folder
 }

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 use bench::edit::{Edit, apply};
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
-use super::root;
-
 /// The kernel.
 const ENTRY: &str = "segments_sum_f32";
 /// Bytes of a tile.
@@ -94,7 +92,8 @@ fn expected() -> Vec<f32> {
 }
 
 fn ptx() -> String {
-    std::fs::read_to_string(root().join("crates/warpfold/ptx/segments_sum_f32.sm_90.ptx")).unwrap()
+    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == ENTRY).unwrap();
+    kernel.text((9, 0)).unwrap()
 }
 
 /// A mutant: its name, the class of the error, and the instruction that is changed.

@@ -9,30 +9,9 @@ use cuda_builder::foreign::ForeignBackend;
 use cuda_builder::manifest::{self, Manifest, Module, ToolchainVersions};
 use cuda_builder::{NvvmArch, Output, Toolchain};
 
+use crate::ptx_folder::{FOLDERS, Folder, Form, Texts, refuse_committed, write_manifest};
 use crate::recipe::{self, sources_hash};
 use crate::{kernel_name, root};
-
-/// A committed folder of PTX and its manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Folder {
-    /// Its path from the workspace's folder.
-    pub(crate) path: &'static str,
-    /// Whether it holds the production kernels, which the library uses. The other folder holds all
-    /// other kernels.
-    is_production: bool,
-}
-
-/// The committed folders. One compilation makes the files of both.
-pub(crate) const FOLDERS: [Folder; 2] = [
-    Folder { path: "kernels/ptx", is_production: false },
-    Folder { path: "crates/warpfold/ptx", is_production: true },
-];
-
-impl Folder {
-    fn holds(self, module: &str) -> bool {
-        kernel_name::is_production(module) == self.is_production
-    }
-}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -158,8 +137,8 @@ pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> any
             faults.extend(check(&rendered, &path, folder)?);
             continue;
         }
-        rendered.write(&path)?;
-        remove_strays(&path, &rendered.manifest)?;
+        rendered.write(&path, folder.form)?;
+        remove_strays(&path, folder.form, &rendered.manifest)?;
         println!("wrote {built} kernels in {} files to {}", rendered.files.len(), folder.path);
     }
     if !faults.is_empty() {
@@ -190,18 +169,7 @@ fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
 
 /// Builds with a foreign codegen backend, to a folder that the user names.
 fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
-    let out = std::path::absolute(&args.out).context("--out")?;
-    let existing = out.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
-    for Folder { path, .. } in FOLDERS {
-        let committed = fs::canonicalize(root.join(path)).ok();
-        if existing
-            .as_ref()
-            .zip(committed)
-            .is_some_and(|(out, committed)| out.starts_with(committed))
-        {
-            bail!("--out must not be {path}: that folder is for rustc's own backend");
-        }
-    }
+    refuse_committed(root, "--out", &args.out)?;
     // The kernels that such a backend builds are not production kernels. Without a manifest of them
     // the parameters are numbered.
     let known = Manifest::read(&root.join(FOLDERS[0].path))
@@ -223,7 +191,7 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
         )?);
     }
     let rendered = collect(outputs, sources_hash(root)?);
-    rendered.write(&args.out)?;
+    rendered.write(&args.out, Form::Files)?;
     println!("wrote {} kernels to {}", rendered.manifest.kernels.len(), args.out.display());
     Ok(())
 }
@@ -233,7 +201,7 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
 #[derive(Clone)]
 struct Rendered {
     manifest: Manifest,
-    files: BTreeMap<String, String>,
+    files: Texts,
 }
 
 fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Rendered> {
@@ -256,7 +224,7 @@ fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Ren
 fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
     let toolchain = outputs[0].toolchain.clone();
     let kernels = outputs[0].kernels.clone();
-    let (mut modules, mut files) = (Vec::new(), BTreeMap::new());
+    let (mut modules, mut files) = (Vec::new(), Texts::new());
     for module in outputs.into_iter().flat_map(|output| output.modules) {
         let file = format!("{}.{}.ptx", module.name, module.arch);
         if files.contains_key(&file) {
@@ -313,47 +281,39 @@ fn keep_whole(committed: &Manifest, merged: &mut Manifest, folder: Folder) -> an
 }
 
 impl Rendered {
-    /// Writes the PTX files and the manifest.
-    fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        for (file, text) in &self.files {
-            fs::write(folder.join(file), text).with_context(|| format!("cannot write {file}"))?;
-        }
-        fs::write(folder.join(manifest::FILE_NAME), self.manifest.to_json())
-            .context("cannot write the manifest")
+    /// Writes the texts and the manifest.
+    fn write(&self, folder: &Path, form: Form) -> anyhow::Result<()> {
+        form.write(folder, &self.manifest, &self.files)?;
+        write_manifest(folder, &self.manifest)
     }
 }
 
-/// Removes the PTX files in `folder` that the manifest does not name.
-fn remove_strays(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
-    for stray in stray_files(folder, manifest)? {
+/// Removes the files of PTX in `folder` that hold no module of the manifest.
+fn remove_strays(folder: &Path, form: Form, manifest: &Manifest) -> anyhow::Result<()> {
+    for stray in form.stray_files(folder, manifest)? {
         fs::remove_file(folder.join(&stray)).with_context(|| format!("cannot remove {stray}"))?;
     }
     Ok(())
 }
 
-/// The PTX files in `folder` that the manifest does not name.
-fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
-    let mut stray = Vec::new();
-    for entry in
-        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
-    {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_ptx = path.extension().is_some_and(|extension| extension == "ptx");
-        if is_ptx && !manifest.modules.iter().any(|module| module.file == name) {
-            stray.push(name);
-        }
-    }
-    stray.sort();
-    Ok(stray)
+/// The files of PTX in a folder, and its texts, that are not of the manifest.
+fn strays(
+    texts: &Texts,
+    manifest: &Manifest,
+    folder: &Path,
+    form: Form,
+) -> anyhow::Result<BTreeSet<String>> {
+    let is_known = |text: &String| manifest.modules.iter().any(|module| module.file == *text);
+    let mut strays: BTreeSet<_> = form.stray_files(folder, manifest)?.into_iter().collect();
+    strays.extend(texts.keys().filter(|text| !is_known(text)).cloned());
+    Ok(strays)
 }
 
 /// Compares the files that would be written to a folder with those that are there. Returns one line
 /// for each difference.
 fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec<String>> {
     let committed = Manifest::read(path)?;
-    let differences = differences(rendered, &committed, path)?;
+    let differences = differences(rendered, &committed, path, folder.form)?;
     let name = folder.path;
     if differences.is_empty() && rendered.manifest.toolchain == committed.toolchain {
         println!(
@@ -376,14 +336,16 @@ fn differences(
     rendered: &Rendered,
     committed: &Manifest,
     folder: &Path,
+    form: Form,
 ) -> anyhow::Result<Vec<String>> {
     let fresh = &rendered.manifest;
     let mut found = Vec::new();
     if fresh.sources_sha256 != committed.sources_sha256 {
         found.push("the kernel sources have changed since".to_owned());
     }
+    let texts = form.read(folder)?;
     found.extend(
-        stray_files(folder, committed)?
+        strays(&texts, committed, folder, form)?
             .into_iter()
             .map(|file| format!("{file} is not in the manifest")),
     );
@@ -413,9 +375,7 @@ fn differences(
     found.extend(new.difference(&old).map(|file| format!("{file} is new")));
     if fresh.toolchain == committed.toolchain {
         for (file, text) in &rendered.files {
-            if old.contains(file)
-                && fs::read(folder.join(file)).ok().as_deref() != Some(text.as_bytes())
-            {
+            if old.contains(file) && texts.get(file) != Some(text) {
                 found.push(format!("{file} differs"));
             }
         }
@@ -495,9 +455,15 @@ mod tests {
 
     /// The differences that `--check` finds between a written folder and a fresh build.
     fn compare(written: &Rendered, fresh: &Rendered) -> Vec<String> {
-        let folder = tempfile::tempdir().unwrap();
-        written.write(folder.path()).unwrap();
-        differences(fresh, &Manifest::read(folder.path()).unwrap(), folder.path()).unwrap()
+        let compare = |form: Form| {
+            let folder = tempfile::tempdir().unwrap();
+            written.write(folder.path(), form).unwrap();
+            differences(fresh, &Manifest::read(folder.path()).unwrap(), folder.path(), form)
+                .unwrap()
+        };
+        let differences = compare(Form::Files);
+        assert_eq!(compare(Form::Archives), differences, "archives keep the same texts");
+        differences
     }
 
     #[test]
@@ -512,18 +478,19 @@ mod tests {
                 "the kernel sources have changed since {} was built: run `cargo xtask build-ptx`",
                 folder.path
             );
+            let texts = folder.form.read(&path).unwrap();
             for module in &manifest.modules {
                 assert!(folder.holds(&module.name), "{} is not for {}", module.name, folder.path);
-                let bytes = fs::read(path.join(&module.file)).unwrap();
                 assert_eq!(
-                    manifest::sha256_hex(&bytes),
+                    manifest::sha256_hex(texts[&module.file].as_bytes()),
                     module.sha256,
                     "{} was edited by hand",
                     module.file
                 );
             }
             assert!(manifest.kernels.iter().all(|kernel| folder.holds(&kernel.module)));
-            assert_eq!(stray_files(&path, &manifest).unwrap(), [""; 0]);
+            let strays = strays(&texts, &manifest, &path, folder.form).unwrap();
+            assert!(strays.is_empty(), "{strays:?} in {}", folder.path);
         }
     }
 
@@ -619,16 +586,42 @@ mod tests {
     #[test]
     fn what_is_no_longer_built_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        rendered("1.96", &[("a", "x"), ("b", "y")]).write(folder.path()).unwrap();
+        rendered("1.96", &[("a", "x"), ("b", "y")]).write(folder.path(), Form::Files).unwrap();
         fs::write(folder.path().join("notes.txt"), "").unwrap();
         let fewer = rendered("1.96", &[("a", "x")]);
-        fewer.write(folder.path()).unwrap();
+        fewer.write(folder.path(), Form::Files).unwrap();
         // A folder that the user names may hold other PTX, so writing leaves that PTX there.
         assert!(folder.path().join("b.sm_75.ptx").exists());
-        remove_strays(folder.path(), &fewer.manifest).unwrap();
+        remove_strays(folder.path(), Form::Files, &fewer.manifest).unwrap();
         assert!(folder.path().join("notes.txt").exists());
         assert!(!folder.path().join("b.sm_75.ptx").exists());
         assert_eq!(fs::read_to_string(folder.path().join("a.sm_75.ptx")).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_check_of_archives_names_what_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["reduce_max_i32", "reduce_sum_i32", "rows_sum_i32"];
+        let old = rendered("1.96", &names.map(|name| (name, "x")));
+        old.write(folder.path(), Form::Archives).unwrap();
+        let new = rendered("1.96", &[(names[0], "x"), (names[1], "y"), (names[2], "x")]);
+        let compare = || {
+            differences(&new, &old.manifest, folder.path(), Form::Archives)
+                .map_err(|error| error.to_string())
+        };
+        let differs = "reduce_sum_i32.sm_75.ptx differs";
+        assert_eq!(compare().unwrap(), [differs]);
+        fs::write(folder.path().join("rows_sum_i32.sm_75.ptx"), "x").unwrap();
+        assert_eq!(
+            compare().unwrap(),
+            ["rows_sum_i32.sm_75.ptx is not in the manifest", differs],
+            "a text beside the archives counts for nothing"
+        );
+        fs::remove_file(folder.path().join("rows.sm_75.tar.lz")).unwrap();
+        assert_eq!(compare().unwrap()[1..], [differs, "rows_sum_i32.sm_75.ptx differs"]);
+        fs::write(folder.path().join("reduce.sm_75.tar.lz"), "x").unwrap();
+        let error = compare().unwrap_err();
+        assert!(error.contains("reduce.sm_75.tar.lz is damaged"), "{error}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use self::loads::Round;
 use self::sass::Instruction;
-use crate::build_ptx::FOLDERS;
+use crate::ptx_folder::{FOLDERS, Form};
 use crate::{kernel_name, root};
 
 /// One architecture of each generation of GPU for which a driver would compile the files.
@@ -45,13 +45,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         );
         return Ok(());
     };
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let folders: Vec<PathBuf> = match &args.ptx_dir {
         Some(folder) => vec![folder.clone()],
-        None => FOLDERS.iter().map(|folder| root().join(folder.path)).collect(),
+        None => committed(&root(), scratch.path())?,
     };
     let manifests: Vec<Manifest> =
         folders.iter().map(|folder| Manifest::read(folder)).collect::<Result<_, _>>()?;
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
 
     let mut jobs = Vec::new();
     for arch in ARCHS {
@@ -87,6 +87,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// The committed folders. Archives are unpacked to a folder in `scratch`, as ptxas reads files.
+fn committed(root: &Path, scratch: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for folder in FOLDERS {
+        folders.push(match folder.form {
+            Form::Files => root.join(folder.path),
+            Form::Archives => {
+                let unpacked = scratch.join(folder.path);
+                folder.unpack(root, &unpacked)?;
+                unpacked
+            }
+        });
+    }
+    Ok(folders)
 }
 
 /// NVIDIA's assembler and disassembler.
@@ -449,6 +465,18 @@ ptxas info    : Used 255 registers, used 0 barriers
             ]
         );
         assert!(report().faults(&BTreeMap::new())[1].ends_with("it is not in the manifest"));
+    }
+
+    #[test]
+    fn both_committed_folders_have_the_files_of_their_manifests() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folders = committed(&root(), scratch.path()).unwrap();
+        assert_eq!(folders.len(), FOLDERS.len());
+        for folder in folders {
+            let modules = Manifest::read(&folder).unwrap().modules;
+            let missing = modules.iter().find(|module| !folder.join(&module.file).is_file());
+            assert_eq!(missing, None, "{}", folder.display());
+        }
     }
 
     #[test]

@@ -9,8 +9,10 @@ mod check_ptx;
 mod console;
 mod kernel_name;
 mod pin_compiler;
+mod ptx_folder;
 mod recipe;
 mod sass_table;
+mod unpack_ptx;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +34,8 @@ enum Command {
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
+    /// Write the PTX of the production kernels, which is committed in archives, as files.
+    UnpackPtx(unpack_ptx::Args),
     /// Build the PTX with the installed Debian packages of the compiler, and pin their versions for
     /// CI.
     PinCompiler(pin_compiler::Args),
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BenchPeers(args) => bench_peers::run(&args),
         Command::BuildPtx(args) => build_ptx::run(&args),
+        Command::UnpackPtx(args) => unpack_ptx::run(&args),
         Command::PinCompiler(args) => pin_compiler::run(&args),
         Command::CheckPtx(args) => check_ptx::run(&args),
         Command::SassTable(args) => sass_table::run(&args),

@@ -93,17 +93,34 @@ pub fn kernels() -> impl Iterator<Item = &'static EmbeddedKernel> {
 }
 
 #[cfg(test)]
+#[path = "../build/archive.rs"]
+mod archive;
+
+#[cfg(test)]
 mod tests {
-    use super::{EmbeddedKernel, reduce};
+    use std::{
+        collections::BTreeMap,
+        path::{Path, PathBuf},
+    };
+
+    use super::{EmbeddedKernel, archive, reduce};
 
     const KERNEL: &EmbeddedKernel = &reduce::sum::f32;
 
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx")
+    }
+
+    /// The texts of an archive, by their names.
+    fn texts(archive: &Path) -> BTreeMap<String, String> {
+        archive::read(archive).unwrap_or_else(|error| panic!("{error}")).into_iter().collect()
+    }
+
     #[test]
     fn a_kernel_is_what_the_folder_holds() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx");
         for (capability, arch) in [((7, 5), 75), ((8, 9), 75), ((9, 0), 90), ((12, 1), 90)] {
-            let file = folder.join(format!("reduce_sum_f32.sm_{arch}.ptx"));
-            let expected = std::fs::read_to_string(file).unwrap();
+            let mut texts = texts(&folder().join(format!("reduce.sm_{arch}{}", archive::ENDING)));
+            let expected = texts.remove(&format!("reduce_sum_f32.sm_{arch}.ptx")).unwrap();
             assert!(expected.contains(&format!(".visible .entry {}(", KERNEL.name())));
             assert_eq!(KERNEL.text(capability), Some(expected), "{capability:?}");
         }
@@ -118,7 +135,9 @@ mod tests {
     #[test]
     #[cfg(feature = "testing")]
     fn every_kernel_inflates_to_its_own_entry() {
-        let mut texts = 0;
+        let files = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+        let archives = files.filter(|file| file.to_string_lossy().ends_with(archive::ENDING));
+        let mut texts: BTreeMap<_, _> = archives.flat_map(|archive| texts(&archive)).collect();
         for kernel in super::kernels() {
             for image in kernel.images {
                 let text = image.text();
@@ -129,14 +148,11 @@ mod tests {
                     "{}",
                     kernel.name
                 );
-                texts += 1;
+                let (major, minor) = image.capability;
+                let file = format!("{}.sm_{major}{minor}.ptx", kernel.name);
+                assert_eq!(texts.remove(&file), Some(text), "{file}");
             }
         }
-        let files = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx"))
-            .unwrap();
-        let files = files.filter(|file| {
-            file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "ptx")
-        });
-        assert_eq!(texts, files.count());
+        assert_eq!(texts.keys().next(), None, "it is not embedded");
     }
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
 
+#[path = "../../../warpfold/build/archive.rs"]
+mod archive;
 mod fences;
 mod handover;
 mod programs;

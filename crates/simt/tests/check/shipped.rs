@@ -6,7 +6,7 @@ use std::path::Path;
 use simt::ReportKind::WarpSynchronous;
 use simt::{Arg, Checked, Kernel, LaunchConfig, Memory, Module, check};
 
-use crate::SEEDS;
+use crate::{SEEDS, archive};
 
 /// The part of the launch that leaves one value.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -229,14 +229,12 @@ fn production(name: &str) -> Option<u64> {
 fn the_production_kernels_are_clean() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../warpfold/ptx");
     let mut kernels = 0;
-    for entry in fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.file_name().unwrap().to_string_lossy().into_owned();
-        if production(file.split('.').next().unwrap()).is_none() {
-            continue;
-        }
-        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap())
-            .unwrap_or_else(|e| panic!("{e}"));
+    let texts = ["sm_75", "sm_90"].into_iter().flat_map(|arch| {
+        let archive = folder.join(format!("reduce.{arch}{}", archive::ENDING));
+        archive::read(&archive).unwrap_or_else(|error| panic!("{error}"))
+    });
+    for (file, text) in texts {
+        let module = Module::from_ptx(&file, &text).unwrap_or_else(|error| panic!("{error}"));
         for kernel in module.kernels() {
             let name = kernel.name();
             let size = production(name).unwrap();

@@ -1,0 +1,87 @@
+//! Tests of the build script, on folders of archives that it does not expect.
+
+#[allow(dead_code, reason = "cargo calls its `main`, and these tests do not")]
+#[path = "../build.rs"]
+mod build;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The smallest archive.
+const ARCHIVE: &str = "segments.sm_75.tar.lz";
+
+/// A new folder of this name for the archive, and one for what the build script writes.
+fn folders(name: &str) -> (PathBuf, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    let (archives, out) = (folder.join("ptx"), folder.join("out"));
+    fs::create_dir_all(&archives).unwrap();
+    fs::create_dir_all(&out).unwrap();
+    (archives, out)
+}
+
+fn bytes() -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx").join(ARCHIVE)).unwrap()
+}
+
+/// The error of the build script on a folder.
+fn error(archives: &Path, out: &Path) -> String {
+    build::embed(archives, out).unwrap_err().to_string()
+}
+
+#[test]
+fn each_kernel_of_an_archive_is_a_static_and_a_file() {
+    let (archives, out) = folders("whole");
+    fs::write(archives.join(ARCHIVE), bytes()).unwrap();
+    build::embed(&archives, &out).unwrap();
+    let source = fs::read_to_string(out.join("embedded.rs")).unwrap();
+    let statics = source.matches("pub(crate) static f32: crate::ptx::EmbeddedKernel =").count();
+    let sums = source.matches("name: \"segments_sum_f32\"").count();
+    assert!(statics > 1 && sums == 1, "{source}");
+    let packed = fs::read(out.join("segments_sum_f32.75")).unwrap();
+    let text = miniz_oxide::inflate::decompress_to_vec(&packed).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains(".visible .entry segments_sum_f32("), "{text}");
+    assert!(source.contains(&format!("text_bytes: {},", text.len())));
+    let files = fs::read_dir(&out).unwrap().count();
+    assert_eq!(files - 1, source.matches("include_bytes!").count());
+}
+
+#[test]
+fn a_damaged_archive_is_named() {
+    let (archives, out) = folders("damaged");
+    let (path, whole) = (archives.join(ARCHIVE), bytes());
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    for damaged in [&[][..], b"text", &whole[..whole.len() / 2], &changed] {
+        fs::write(&path, damaged).unwrap();
+        let error = error(&archives, &out);
+        let start = format!("the archive {} is damaged: ", path.display());
+        assert!(error.starts_with(&start), "{error}");
+    }
+    assert!(!out.join("embedded.rs").exists());
+}
+
+#[test]
+fn a_folder_without_archives_is_refused() {
+    let (archives, out) = folders("empty");
+    fs::write(archives.join("reduce_sum_f32.sm_75.ptx"), "").unwrap();
+    let expected = format!("there are no archives of PTX in {}", archives.display());
+    assert_eq!(error(&archives, &out), expected);
+}
+
+#[test]
+fn a_file_name_gives_the_kernel_and_its_architecture() {
+    let kernel = build::Kernel::of_file("reduce_arg_max_bf16.sm_90.ptx").unwrap();
+    let build::Kernel { family, operation, element, arch } = kernel;
+    assert_eq!((&*family, &*operation, &*element, arch), ("reduce", "arg_max", "bf16", 90));
+    for file in
+        ["reduce_sum_f32.ptx", "reduce_sum.sm_75.ptx", "reduce_sum_f32.sm_75", "x.sm_75.ptx"]
+    {
+        assert!(build::Kernel::of_file(file).is_none(), "{file}");
+    }
+}
