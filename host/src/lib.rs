@@ -3,9 +3,9 @@
 //!
 //! [`variant`] lists the ladder's kernels, [`launch`] plans their launches, [`reduce`] runs a plan
 //! on a [`device`] and checks the result against a CPU [`reference`](mod@reference). On the
-//! simulator, [`profile`] counts the work of a rung and says how much of it is wasted.
-//! [`rows`], [`transpose`] and [`access`] do the same for rows and columns of a matrix, for its
-//! transposition, and for patterns of memory access. [`explain`] and [`requests`] draw the lectures' pictures from traces.
+//! simulator, [`profile`] counts the work of a rung and says how much of it is wasted. [`rows`],
+//! [`transpose`] and [`access`] do the same for rows and columns, for matrix transposition, and for
+//! patterns of memory access. [`explain`] and [`requests`] draw the lectures' pictures from traces.
 
 pub mod access;
 pub mod cli;

@@ -4,10 +4,13 @@ use super::{Measured, Plane, Variant, plane::Request};
 use crate::{
     device::DeviceKind,
     experiment::{Times, gb_per_s},
-    output::{Axis, Cell, Chart, Column, Document, Kind, Series, Shown, Table},
+    output::{Axis, Cell, Chart, Column, Document, Kind, Scale, Series, Shown, Table},
 };
 
-/// The number of lanes in a warp.
+/// The bytes of a sector of global memory.
+const SECTOR: f64 = 32.0;
+
+/// The elements for which instructions are given, as many as a warp has lanes.
 const LANES: f64 = 32.0;
 
 /// A figure of a variant over a matrix.
@@ -17,8 +20,8 @@ struct Figure {
     unit: Option<&'static str>,
     decimals: u8,
     shown: Shown,
-    /// Whether a chart of it has powers of ten on its axis.
-    is_log: bool,
+    /// How a chart spreads the values. `None` if there is no chart.
+    chart: Option<Scale>,
     value: fn(&Measured) -> Option<f64>,
 }
 
@@ -36,7 +39,7 @@ const COUNTED: [Figure; 6] = [
         unit: None,
         decimals: 2,
         shown: Shown::Always,
-        is_log: false,
+        chart: Some(Scale::Linear),
         value: |measured| for_each_load(measured, measured.counters?.global.load.sectors),
     },
     Figure {
@@ -45,7 +48,7 @@ const COUNTED: [Figure; 6] = [
         unit: None,
         decimals: 2,
         shown: Shown::Always,
-        is_log: false,
+        chart: Some(Scale::Linear),
         value: |measured| {
             let size = u64::from(measured.plan.problem.element.size());
             for_each_load(measured, measured.counters?.global.load.bytes / size)
@@ -57,10 +60,10 @@ const COUNTED: [Figure; 6] = [
         unit: None,
         decimals: 2,
         shown: Shown::Always,
-        is_log: false,
+        chart: Some(Scale::Linear),
         value: |measured| {
             let sectors = measured.counters?.global.load.sectors as f64;
-            Some(32.0 * sectors / measured.plan.problem.bytes() as f64)
+            Some(SECTOR * sectors / measured.plan.problem.bytes() as f64)
         },
     },
     Figure {
@@ -69,7 +72,7 @@ const COUNTED: [Figure; 6] = [
         unit: Some("%"),
         decimals: 1,
         shown: Shown::Always,
-        is_log: false,
+        chart: Some(Scale::Linear),
         value: |measured| Some(100.0 * measured.counters?.lane_efficiency()?),
     },
     Figure {
@@ -78,7 +81,7 @@ const COUNTED: [Figure; 6] = [
         unit: None,
         decimals: 1,
         shown: Shown::Always,
-        is_log: true,
+        chart: Some(Scale::Log10),
         value: |measured| {
             let instructions = measured.counters?.warp_instructions as f64;
             Some(LANES * instructions / measured.plan.problem.elements() as f64)
@@ -90,7 +93,7 @@ const COUNTED: [Figure; 6] = [
         unit: None,
         decimals: 0,
         shown: Shown::IfRoom,
-        is_log: true,
+        chart: None,
         value: |measured| Some(measured.counters?.divergent_branches as f64),
     },
 ];
@@ -103,7 +106,7 @@ const TIMED: [Figure; 2] = [
         unit: Some("us"),
         decimals: 2,
         shown: Shown::Always,
-        is_log: true,
+        chart: Some(Scale::Log10),
         value: |measured| Some(measured.times?.median.as_secs_f64() * 1e6),
     },
     Figure {
@@ -112,7 +115,7 @@ const TIMED: [Figure; 2] = [
         unit: Some("GB/s"),
         decimals: 1,
         shown: Shown::Always,
-        is_log: false,
+        chart: Some(Scale::Linear),
         value: |measured| {
             let Times { median, .. } = measured.times?;
             Some(gb_per_s(measured.plan.problem.bytes() as f64, median))
@@ -133,7 +136,8 @@ impl Figure {
     }
 
     /// The figure over the number of columns, with a line for each variant.
-    fn chart(&self, plane: &Plane) -> Chart {
+    fn chart(&self, plane: &Plane) -> Option<Chart> {
+        let scale = self.chart?;
         let line = |&variant: &Variant| {
             let own = plane.measured.iter().filter(|one| one.plan.problem.variant == variant);
             let point = |one: &Measured| Some((one.plan.problem.cols as f64, (self.value)(one)?));
@@ -143,16 +147,16 @@ impl Figure {
             Some(unit) => format!("{} ({unit})", self.heading),
             None => self.heading.to_owned(),
         };
-        Chart {
+        Some(Chart {
             id: self.key.replace('_', "-"),
             title: format!("{}, over the number of columns", capitalised(self.heading)),
-            description: format!("A line for each variant. The table has its {}.", self.heading),
+            description: "A line for each variant, with the values of the table.".into(),
             kind: Kind::Lines,
             x: Axis::log2("columns"),
-            y: if self.is_log { Axis::log10(label) } else { Axis::linear(label) },
+            y: Axis { label, scale },
             series: plane.request.variants.iter().map(line).collect(),
             references: Vec::new(),
-        }
+        })
     }
 }
 
@@ -162,8 +166,8 @@ fn capitalised(text: &str) -> String {
 }
 
 impl Plane {
-    /// A table with a row for each variant over each matrix. If there are several matrices, there is
-    /// a chart of each figure too.
+    /// A table with a row for each variant over each matrix. If there are several matrices, figures
+    /// have a chart too.
     pub fn document(&self) -> Document {
         let Request { op, element, seed, shapes, .. } = &self.request;
         let is_timed = self.device.kind == DeviceKind::Cuda;
@@ -191,8 +195,8 @@ impl Plane {
             table.push(head.into_iter().chain(cells).collect::<Vec<_>>());
         }
         table.notes.push(
-            "Each result is checked on the CPU. A row of this table whose variant is column has a \
-             result for each column of the matrix, and the others have one for each row."
+            "The variant column makes a result for each column of the matrix, and the others make \
+             one for each row. Each result is checked on the CPU."
                 .into(),
         );
         if self.is_checked {
@@ -208,12 +212,12 @@ impl Plane {
             let text = format!("median of {}, after {} to warm up", runs.timed, runs.warm_up);
             environment.push(("runs".to_owned(), text));
         }
-        let charts = figures.iter().filter(|figure| figure.key != "divergent_branches");
+        let charts = figures.iter().filter(|_| shapes.len() > 1);
         Document {
             title: "reduce rows".into(),
             environment,
             tables: vec![table],
-            charts: charts.filter(|_| shapes.len() > 1).map(|figure| figure.chart(self)).collect(),
+            charts: charts.filter_map(|figure| figure.chart(self)).collect(),
             pictures: Vec::new(),
             interrupted: self.is_interrupted,
         }

@@ -56,8 +56,8 @@ pub(crate) struct RowsArgs {
     )]
     cols: Option<u64>,
 
-    /// Number of elements, a power of two: instead of one matrix, those with so many elements and 1,
-    /// 2, 4 and so on columns [default: 2^14]
+    /// Number of elements, a power of two: instead of one matrix, all of so many elements that have
+    /// 1, 2, 4 and so on columns [default: 2^14]
     #[arg(
         long,
         value_name = "N",
