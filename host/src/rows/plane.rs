@@ -14,7 +14,7 @@ use crate::{
 
 /// The most elements of a matrix that the simulator counts beside a GPU. It would take minutes for
 /// more.
-const MOST_COUNTED: u64 = 1 << 22;
+const MOST_COUNTED: u64 = 1 << 20;
 
 /// What to measure.
 #[derive(Clone, Debug)]
