@@ -148,7 +148,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
     $ reduce tune --device sim --even-simulated --n 0 --op max --variants 3
     error: n = 0: nothing is launched, so there is nothing to measure
     $ reduce generate man nonsense
-    error: unknown subcommand 'nonsense': it is one of ladder, sweep, tune, quiz, profile, compare, explain, generate
+    error: unknown subcommand 'nonsense': it is one of ladder, sweep, tune, quiz, profile, compare, explain, rows, generate
     $ reduce generate complete-bash ladder
     error: subcommand 'ladder': a completion script always covers the whole of reduce
     ");

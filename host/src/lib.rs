@@ -3,9 +3,9 @@
 //!
 //! [`variant`] lists the ladder's kernels, [`launch`] plans their launches, [`reduce`] runs a plan
 //! on a [`device`] and checks the result against a CPU [`reference`](mod@reference). On the
-//! simulator, [`profile`] counts the work of a rung and says how much of it is wasted.
-//! [`transpose`] and [`access`] do the same for matrix transposition and for patterns of memory
-//! access. [`explain`] and [`requests`] draw the lectures' pictures from traces.
+//! simulator, [`profile`] counts the work of a rung and says how much of it is wasted. [`rows`],
+//! [`transpose`] and [`access`] do the same for rows and columns, for matrix transposition, and for
+//! patterns of memory access. [`explain`] and [`requests`] draw the lectures' pictures from traces.
 
 pub mod access;
 pub mod cli;
@@ -24,6 +24,7 @@ pub mod reduce;
 pub mod reference;
 pub mod report;
 pub mod requests;
+pub mod rows;
 pub mod transpose;
 pub mod tune;
 pub mod variant;

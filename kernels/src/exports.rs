@@ -5,4 +5,5 @@ pub mod access;
 pub mod ladder;
 #[cfg(feature = "ext")]
 pub mod reduce;
+pub mod rows;
 pub mod transpose;

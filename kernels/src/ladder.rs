@@ -26,7 +26,7 @@ use crate::op::Op;
 
 #[cfg(feature = "ext")]
 pub mod atomic;
-mod block;
+pub(crate) mod block;
 pub mod global;
 mod last_warp;
 pub mod naive;

@@ -1,8 +1,8 @@
 //! Reduction kernels in Rust. This crate has device code only.
 //!
 //! [`exports`] lists the kernels, which are products of rungs, operations and types. The code of
-//! the kernels is in [`ladder`], [`access`] and [`transpose`]; the ladder's types and operations
-//! are in [`element`] and [`op`]. The production kernels are built from the crate
+//! the kernels is in [`ladder`], [`rows`], [`access`] and [`transpose`]; the types and operations
+//! of the first two are in [`element`] and [`op`]. The production kernels are built from the crate
 //! `warpfold_device`.
 //!
 //! The sources are also valid for rust-cuda's compiler. On the host the crate compiles and is
@@ -18,4 +18,5 @@ pub mod element;
 pub mod exports;
 pub mod ladder;
 pub mod op;
+pub mod rows;
 pub mod transpose;

@@ -16,13 +16,14 @@ const OTHERS: [(&str, &str); 5] = [
 ];
 
 /// The commands that write a table.
-const WITH_TABLES: [&str; 9] = [
+const WITH_TABLES: [&str; 10] = [
     "reduce ladder",
     "reduce sweep",
     "reduce tune",
     "reduce quiz",
     "reduce profile",
     "reduce compare",
+    "reduce rows",
     "transpose compare",
     "transpose profile",
     "access all",

@@ -1,5 +1,6 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
-//! ladder, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
+//! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
+//! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
 //! `reduce_<op>_<type>`, `rows_<op>_<type>` and `segments_<op>_<type>` for the production kernels.
 
 use cuda_builder::{KernelTraits, NvvmArch};
@@ -190,9 +191,11 @@ fn transposition(name: &str) -> Option<KernelTraits> {
 /// round of the block's tree that is written out. The loops of rungs 1 to 5 have one call.
 fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
     match (rung, block_size) {
-        ("reduce0" | "atomicwarp", _) => Some(0),
+        ("reduce0" | "atomicwarp" | "rowthread" | "rowwarp" | "columnthread", _) => Some(0),
         // `global` has one in its loop. From rung 8 on a block reduces with one barrier.
-        ("global" | "reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
+        ("global" | "reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic" | "rowblock", _) => {
+            Some(1)
+        }
         ("reduce1" | "reduce2" | "reduce3" | "reduce4" | "reduce5", _) => Some(2),
         // One warp reduces the last 64 values, without a barrier of the block.
         ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
@@ -233,6 +236,17 @@ mod tests {
     fn a_rung_of_any_block_size() {
         let traits = traits("global_prod_u64");
         assert_eq!((traits.module.as_str(), traits.block_size), ("global_u64", None));
+    }
+
+    #[test]
+    fn rows_and_columns_are_named_as_rungs() {
+        let of = |name| {
+            let KernelTraits { module, barriers, without_lines, .. } = traits(name);
+            assert!(!is_production(name) && !without_lines, "{name}");
+            (module, barriers)
+        };
+        assert_eq!(of("rowblock_sum_f32"), ("rowblock_f32".into(), Some(1)));
+        assert_eq!(of("columnthread_max_i32"), ("columnthread_i32".into(), Some(0)));
     }
 
     #[test]

@@ -56,9 +56,9 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) keepdims: bool,
 
-    /// Reduce each segment of the array: there is one result for the elements from each offset in
-    /// this file to the next one. The file is a .npy file, or an array of a .npz file, of u32, i32,
-    /// u64 or i64 in one dimension. The array is taken flat, in C order
+    /// Reduce the segments of the array, which is taken flat, in C order: there is one result for
+    /// the elements from each offset up to the next one. The offsets are u32, i32, u64 or i64 with
+    /// one dimension, in a .npy file, in an array of a .npz file, or in - for the standard input
     #[arg(long, value_name = "OFFSETS", value_hint = ValueHint::FilePath)]
     pub(crate) segments: Option<OsString>,
 
@@ -221,7 +221,8 @@ pub(crate) fn command() -> Command {
     Command::new("warpfold")
         .version(env!("CARGO_PKG_VERSION"))
         .about(
-            "Reduce arrays in files to one number, on an NVIDIA GPU or on the built-in simulator",
+            "Reduce arrays in files, to one number or to one for each row or segment, on an NVIDIA GPU \
+             or on the built-in simulator",
         )
         .after_help(format!("{EXAMPLES}\n\n{EXIT_STATUS}"))
         .subcommand_value_name("OPERATION")

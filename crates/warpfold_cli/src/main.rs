@@ -1,4 +1,5 @@
-//! The command `warpfold`: arrays in files, reduced to one number on a GPU or on the simulator.
+//! The command `warpfold`: arrays in files, reduced on a GPU or on the simulator, to one number or
+//! to one for each row or segment.
 
 mod answer;
 mod args;

@@ -1,5 +1,7 @@
 //! Reductions of the parts of an array: one result for each row along axes, or for each segment.
 
+use std::ffi::OsString;
+
 use anyhow::anyhow;
 use warpfold::{Error, reducer::Item};
 use warpfold_tools::{
@@ -114,11 +116,11 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
     }
     if args.segments.is_some() && !operation.has_segments() {
-        let others = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
-        let others: Vec<_> = others.map(Operation::name).collect();
+        let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
+        let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!(
             "{operation} reduces no segments, and these do: {}",
-            others.join(", ")
+            able.join(", ")
         ));
     }
     if let [first, second, ..] = args.files.as_slice() {
@@ -127,6 +129,10 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
             first.display(),
             second.display()
         ));
+    }
+    let is_stdin = |file: &OsString| file == "-";
+    if args.segments.as_ref().is_some_and(is_stdin) && args.files.iter().any(is_stdin) {
+        return refuse("'-' is the array already: the standard input can be read once".into());
     }
     if let Some(bytes) = args.piece {
         return refuse(format!(
@@ -155,7 +161,7 @@ pub(crate) fn run<T: Item + Number>(
         )));
     };
     let name = job.first[0].name().to_owned();
-    // The strides of axes are those of the order in which the elements lie.
+    // Axes have strides for the order in which the elements lie. Segments need C order.
     let is_c_order = matches!(parts, Parts::Segments(_));
     let mut input = Elements::<T>::new(job.first, is_c_order);
     let mut held = Vec::new();

@@ -1,6 +1,6 @@
 //! Reductions of segments: one result for the elements from each offset to the next one.
 
-use std::{ffi::OsStr, fs, ops::Range};
+use std::{ffi::OsStr, ops::Range};
 
 use anyhow::anyhow;
 use num_bigint::BigInt;
@@ -41,25 +41,18 @@ enum Offsets {
 }
 
 impl Segments {
-    /// Reads the offsets from a file. The device checks them.
+    /// Reads the offsets from a file. The device finds out whether they lie within the elements.
     pub(crate) fn open(file: &OsStr) -> Result<Self, Failure> {
-        let no_array = |name: &str| {
-            refused(anyhow!(
-                "--segments {name}: offsets are in a .npy file or in an array of an .npz file, and \
-                 not in a raw file or a pipe"
-            ))
-        };
         let wrong_type = |name: &str, dtype: &str| {
             refused(anyhow!(
                 "--segments {name}: offsets are u32, i32, u64 or i64, and these are {dtype}"
             ))
         };
-        let is_pipe = |data: fs::Metadata| !data.is_file() && !data.is_dir();
-        if file == "-" || fs::metadata(file).is_ok_and(is_pipe) {
-            return Err(no_array(&file.to_string_lossy()));
-        }
         let array = Array::open(file, None).map_err(|error| match error {
-            ArrayError::NoArray { name } => no_array(&name),
+            ArrayError::NoArray { name } => refused(anyhow!(
+                "--segments {name}: offsets have a header that says their type, so they are a .npy \
+                 file or an array of an .npz file"
+            )),
             ArrayError::Dtype { name, dtype } => wrong_type(&name, &dtype),
             error => refused(anyhow!("--segments: {error}")),
         })?;
@@ -125,9 +118,9 @@ fn read<B: Offset>(array: Array) -> Result<Vec<B>, Failure> {
     Ok(offsets)
 }
 
-/// A sum as it is exactly, whatever its type is. Of integers, the device finds the lowest 64 bits
-/// of the sum. They are all bits, unless the segment is so long that its sum may have more, which
-/// the CPU then finds.
+/// The exact sum of a segment of integers. The device has found the lowest 64 bits of it. They are
+/// all its bits, unless the segment is so long that the sum may have more: then the CPU finds them.
+/// The sum of floats stays as it is.
 pub(crate) fn exact_sum<T: Number>(answer: Answer, segment: &[T], dtype: Dtype) -> Answer {
     let Answer::One(Value::Int(found)) = &answer else { return answer };
     if (segment.len() as u128) << (8 * dtype.size()) <= 1 << 64 {
@@ -141,7 +134,7 @@ pub(crate) fn exact_sum<T: Number>(answer: Answer, segment: &[T], dtype: Dtype) 
         })
         .sum();
     let exact = BigInt::from(exact);
-    // A sum with other lowest bits is wrong, and stays as it is, so that --verify finds it.
+    // If the lowest bits differ, the device was wrong. Its sum stays, so that --verify finds it.
     if lowest_bits(&exact, 64, dtype.is_signed_integer()) == *found {
         Answer::One(Value::Int(exact))
     } else {

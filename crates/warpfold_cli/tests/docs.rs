@@ -12,7 +12,8 @@ fn its_commands_run_and_print_what_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let names = ["README.md", "crates/warpfold_cli/README.md", "guide/src"];
     let pages = console::Page::read(&root, &names);
-    // The elements 1 2 3 4, and a matrix with the rows 1 2 3 and 10 20 30, as in the documentation.
+    // The elements 1 2 3 4, a matrix with the rows 1 2 3 and 10 20 30, and the offsets 0 1 1 4, as
+    // in the documentation.
     let folder = tempfile::tempdir().unwrap();
     let elements: Vec<u8> = [1i32, 2, 3, 4].into_iter().flat_map(i32::to_le_bytes).collect();
     let path = folder.path().join("data.npy");
@@ -22,6 +23,9 @@ fn its_commands_run_and_print_what_is_shown() {
         [1i32, 2, 3, 10, 20, 30].into_iter().flat_map(i32::to_le_bytes).collect();
     let path = folder.path().join("matrix.npy");
     warpfold_tools::arrays::write_npy(&path, dtype, &[2, 3], &elements).unwrap();
+    let offsets: Vec<u8> = [0i32, 1, 1, 4].into_iter().flat_map(i32::to_le_bytes).collect();
+    let path = folder.path().join("offsets.npy");
+    warpfold_tools::arrays::write_npy(&path, dtype, &[4], &offsets).unwrap();
 
     let mut count = 0;
     for command in pages.iter().flat_map(console::commands) {

@@ -5,7 +5,11 @@ mod arrays;
 mod help;
 mod program;
 
-use std::path::Path;
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use arrays::{Folder, Input, compare, expected, npy, refused, refused_with, saved, text};
 use serde_json::Value;
@@ -199,10 +203,10 @@ fn what_has_no_segments_is_refused() {
         ("sum x.npy --segments dates.npy", "u32, i32, u64 or i64, and these are '<M8[s]'"),
         ("sum x.npy --segments table.npy", "offsets have one dimension, and this array has 2"),
         ("sum x.npy --segments scalar.npy", "offsets have one dimension, and this array has 0"),
-        ("sum x.npy --segments raw", "--segments raw: offsets are in a .npy file"),
-        ("sum x.npy --segments raw --type i32", "and not in a raw file or a pipe"),
-        ("sum x.npy --segments -", "--segments -: offsets are in a .npy file"),
-        ("sum - --segments -", "standard input is no .npy or .npz file"),
+        ("sum x.npy --segments raw", "--segments raw: offsets have a header"),
+        ("sum x.npy --segments raw --type i32", "a .npy file or an array of an .npz file"),
+        ("sum x.npy --segments -", "--segments standard input: offsets have a header"),
+        ("sum - --segments -", "--segments: '-' is the array already"),
         ("sum x.npy --segments o.csv", "--segments: o.csv is text by its name"),
         ("sum x.npy --segments cut.npy", "announces 12 bytes of elements, and 8 follow"),
         ("sum x.npy --segments missing.npy", "--segments: cannot read missing.npy"),
@@ -225,6 +229,38 @@ fn what_has_no_segments_is_refused() {
     let cut = &Input::new("<i4", &[12], false).npy()[..160];
     let line = "sum - --segments o.npy";
     refused_with(&folder, line, cut, "announces 48 bytes of elements, and 32 follow");
+    let (line, cut) = ("sum x.npy --segments -", &whole[..whole.len() - 4]);
+    refused_with(&folder, line, cut, "announces 12 bytes of elements, and 8 follow");
+    refused_with(&folder, line, b"0,4,12", "--segments standard input: offsets have a header");
+}
+
+/// Ctrl-C ends the reduction of segments, and nothing is printed as a result.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it() {
+    let folder = Folder::new();
+    folder.write("o.npy", &offsets("<u4", &[0, 7, 1 << 20]));
+    let elements = Input::new("|u1", &[1 << 20], false).npy();
+    let mut child = program::warpfold()
+        .args(["sum", "-", "--segments", "o.npy", "--device", "sim"])
+        .current_dir(folder.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    // When so much is read, the command listens for Ctrl-C: the pipe and the header hold less.
+    stdin.write_all(&elements[..1 << 19]).expect("the command reads");
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill runs").success());
+    // It may have ended already.
+    let _ = stdin.write_all(&elements[1 << 19..]);
+    drop(stdin);
+    let output = child.wait_with_output().expect("the command ends");
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(130), ""), "{stderr}");
+    assert!(stderr.starts_with("interrupted: "), "{stderr}");
 }
 
 #[test]
@@ -347,6 +383,13 @@ fn arrays_of_every_kind_are_taken_flat() {
     assert_eq!(text(&from_file.stdout), sums);
     let from_pipe = folder.run_with("sum - --type u32 --segments o.npy --verify", &raw);
     assert_eq!(text(&from_pipe.stdout), sums);
+    let line = "sum raw --type u32 --segments - --json";
+    let report = folder.run_with(line, &offsets("<u4", &ends));
+    let report: Value = serde_json::from_slice(&report.stdout).expect("stdout is one JSON object");
+    assert_eq!(
+        (&report["segments"], &report["results"][2]),
+        (&"standard input".into(), &1742.into())
+    );
 }
 
 #[test]
@@ -357,7 +400,7 @@ fn archives_have_values_and_offsets() {
     let numbers = files.join("compressed.npz").display().to_string();
     let report =
         folder.json(&format!("sum {numbers} --segments {numbers}:x --json --verify --repeat 1"));
-    assert_eq!(report["results"], Value::from_iter(0..4999));
+    assert_eq!(report["results"], (0..4999).collect::<Value>());
     assert_eq!(report["segments"], format!("{numbers}:x"));
     let output = folder.run(&format!("max {numbers} --segments {numbers}"));
     let lines: Vec<_> = text(&output.stdout).lines().collect();

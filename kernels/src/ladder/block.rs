@@ -10,14 +10,14 @@ use crate::op::Op;
 use cuda_std::{thread, warp};
 
 /// The number of lanes in a warp.
-pub(super) const WARP: u32 = 32;
+pub(crate) const WARP: u32 = 32;
 
 /// Combines the warp's values. Only lane 0 gets the result.
 ///
 /// # Safety
 /// All 32 lanes call this together.
 #[inline(always)]
-pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
+pub(crate) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
     let mut folded = value;
     let mut delta = WARP / 2;
     while delta > 0 {
@@ -36,7 +36,7 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
 /// All threads of a one-dimensional block of whole warps call this together; `slots` is shared
 /// memory for one element of each warp, which no thread uses any more.
 #[inline(always)]
-pub(super) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T) -> T {
+pub(crate) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T) -> T {
     let tid = thread::thread_idx_x();
     // SAFETY: each warp writes its own slot, the barrier separates writing from reading, and only
     // slots of warps that exist are read. All lanes of a warp take the same branches.

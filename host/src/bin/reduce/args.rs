@@ -18,6 +18,7 @@ use crate::{
     ladder::{LadderArgs, QuizArgs},
     options::{BlockArgs, FillArgs, GpuArgs, NoTunedArgs, OpArgs, ShapeArgs},
     profile::{CompareArgs, ProfileArgs},
+    rows::RowsArgs,
     sweep::SweepArgs,
     tune::TuneArgs,
 };
@@ -135,6 +136,10 @@ pub(crate) enum Subcommands {
     /// Draw step by step how a rung reduces a few values
     #[command(after_help = EXIT_STATUS)]
     Explain(ExplainArgs),
+    /// Reduce the rows or the columns of a matrix, and count what a thread, a warp or a block for
+    /// each of them costs
+    #[command(after_help = EXIT_STATUS)]
+    Rows(RowsArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),
 }

@@ -8,6 +8,7 @@ mod measure;
 mod options;
 mod pictures;
 mod profile;
+mod rows;
 mod sweep;
 mod tune;
 mod tuned;
@@ -59,6 +60,7 @@ fn run(subcommand: Subcommands) -> Result<(), Failure> {
         Subcommands::Profile(args) => profile::profile(&args),
         Subcommands::Compare(args) => profile::compare(&args),
         Subcommands::Explain(args) => explain::explain(&args),
+        Subcommands::Rows(args) => rows::rows(args),
         Subcommands::Generate(args) => args.run(Args::command()),
     }
 }
