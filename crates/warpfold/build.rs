@@ -1,8 +1,8 @@
 //! Embeds the PTX of the production kernels, compressed, into the crate. This script writes a
 //! module with one static for each kernel, and `src/ptx.rs` includes this module.
 //!
-//! A file is called `<family>_<op>_<type>.<arch>.ptx`, where the family is `reduce`, `rows` or
-//! `segments`, and holds the kernel `<family>_<op>_<type>`, and perhaps
+//! A file is called `<family>_<op>_<type>.<arch>.ptx`, where the family is `reduce`, `rows`,
+//! `segments` or `runs`, and holds the kernel `<family>_<op>_<type>`, and perhaps
 //! `<family>_<op>_<type>_single` for small inputs. Its static is `<family>::<op>::<type>`. Each
 //! kernel is a static of its own, because the linker then leaves out the kernels that a program
 //! never names.
