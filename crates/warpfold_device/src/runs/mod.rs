@@ -3,14 +3,14 @@
 //!
 //! *Heads.* A kernel of [`runs!`](crate::runs!) reads keys, and writes where each run of equal
 //! neighbours begins, the key of each run, and the number of runs. Or it reads flags, of which each
-//! one that is not 0 begins a segment ([`heads`]).
+//! one that is not 0 begins a segment ([`heads()`]).
 //!
 //! *Lengths.* A kernel of [`lengths!`](crate::lengths!) reads the lengths of segments, and writes
 //! where each segment begins ([`lengths()`]).
 //!
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile, and
 //! reads all of them before it uses the first. What comes before a tile is only a number: of heads,
-//! or of elements. Blocks pass it on by tagged words in memory ([`lookback`]). So the input is read
+//! or of elements. Blocks pass it on by tagged words in memory (`lookback.rs`). So the input is read
 //! once, and the results are written in order, by neighbouring lanes to neighbouring places.
 //!
 //! # The launch's contract
