@@ -1,5 +1,5 @@
-//! Mutants of the kernel that finds runs of equal keys, whose blocks look back at the words of lower
-//! ones.
+//! Mutants of the kernel that finds runs of equal keys, whose blocks look back at the words of
+//! lower ones.
 
 use std::collections::BTreeSet;
 

@@ -20,8 +20,8 @@ pub struct Lengths<T> {
     /// The greatest length. A greater one is the bits of a negative number.
     pub greatest: u64,
     /// An offset that is this number or more becomes this number. It is the number of elements and
-    /// 1 more, so that a segment which ends behind the elements is seen. A lane's sum of [`LENGTHS`]
-    /// of them, and that of a tile, does not overflow.
+    /// 1 more, so that a segment which ends behind the elements is seen. It is less than 2^52, so
+    /// that the sum of a tile does not overflow.
     pub most: u64,
 }
 

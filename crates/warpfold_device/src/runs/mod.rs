@@ -10,8 +10,8 @@
 //!
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile, and
 //! reads all of them before it uses the first. What comes before a tile is only a number: of heads,
-//! or of elements. Blocks pass it on by tagged words in memory (`lookback.rs`). So the input is read
-//! once, and the results are written in order, by neighbouring lanes to neighbouring places.
+//! or of elements. Blocks pass it on by tagged words in memory (`lookback.rs`). So the input is
+//! read once, and the results are written in order, by neighbouring lanes to neighbouring places.
 //!
 //! # The launch's contract
 //!

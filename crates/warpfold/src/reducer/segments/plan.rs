@@ -19,9 +19,10 @@ const SEARCH: u64 = 3;
 /// The most words of a slot.
 const MOST_WORDS: u64 = 8;
 /// The most bytes of elements that a launch takes, whatever their type and the operation, if there
-/// are few segments.
+/// are few segments. One range is left for these, and one because the last word of the workspace is
+/// a status.
 pub(super) const MOST_BYTES: u64 =
-    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 1) * MOST_TILES * TILE_BYTES;
+    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 2) * MOST_TILES * TILE_BYTES;
 
 /// How a launch is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]

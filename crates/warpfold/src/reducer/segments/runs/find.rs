@@ -147,3 +147,18 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         (segments > 0).then(plan).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_block_for_each_tile_and_a_word_for_each_block() {
+        for (n, blocks) in [(0, 1), (1, 1), (4096, 1), (4097, 2), (MOST_TILES * 4096, MOST_TILES)] {
+            assert_eq!(shape(n, 4096).unwrap().grid, (blocks as u32).into(), "{n} elements");
+        }
+        assert_eq!(shape(MOST_TILES * 4096 + 1, 4096), Err(MOST_TILES * 4096));
+        // The words of the blocks, the counter before them, and the status behind them.
+        assert_eq!((MOST_TILES + 2) * 8, WORKSPACE_BYTES);
+    }
+}

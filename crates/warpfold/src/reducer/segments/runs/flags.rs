@@ -23,8 +23,8 @@ use super::{
     lengths_of,
 };
 
-/// In a [`RunReducer`]: each element whose flag, a `u8`, is not 0 begins a segment. Element 0 begins
-/// one whatever its flag is, so that each element belongs to a segment.
+/// In a [`RunReducer`]: each element whose flag, a `u8`, is not 0 begins a segment. Element 0
+/// begins one whatever its flag is, so that each element belongs to a segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Flags {}
 
@@ -89,8 +89,8 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
     /// [`reduce_by_key_into`](RunReducer::reduce_by_key_into) does. It is two launches, which a
     /// stream that [captures](Device::capture) accepts too.
     ///
-    /// The number of segments is written to `runs`, which has one place. Segment `i` is the elements
-    /// from `offsets[i]` to `offsets[i + 1]`. `output` must have room for as many
+    /// The number of segments is written to `runs`, which has one place. Segment `i` is the
+    /// elements from `offsets[i]` to `offsets[i + 1]`. `output` must have room for as many
     /// [raw results](super::super::super::Operation::Raw) as there are flags, and `offsets` for one
     /// more. What is behind the last segment keeps its values.
     ///
@@ -197,7 +197,8 @@ impl Device {
     /// ```
     /// use warpfold::{Device, Sum};
     ///
-    /// let runs = Device::simulator().reduce_by_flag(&[0u8, 0, 1, 0], &[1.0f32, 2.0, 4.0, 8.0], Sum)?;
+    /// let gpu = Device::simulator();
+    /// let runs = gpu.reduce_by_flag(&[0u8, 0, 1, 0], &[1.0f32, 2.0, 4.0, 8.0], Sum)?;
     /// assert_eq!(runs.results, [3.0, 12.0]);
     /// assert_eq!(runs.counts, [2, 2]);
     /// # Ok::<(), warpfold::Error>(())

@@ -199,11 +199,11 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
     ///
     /// The number of runs stays on the device: it is written to `runs`, which has one place. The
     /// first places of `unique` get the key of each run, and those of `output` its
-    /// [raw result](super::super::super::Operation::Raw), of which [`PendingRuns::finish`] makes the
-    /// result. Run `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is one offset
-    /// more than runs. Because the host does not know the number of runs, `unique` and `output`
-    /// must have room for as many as there are keys, and `offsets` for one more. What is behind the
-    /// last run keeps its values.
+    /// [raw result](super::super::super::Operation::Raw), of which [`PendingRuns::finish`] makes
+    /// the result. Run `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is one
+    /// offset more than runs. Because the host does not know the number of runs, `unique` and
+    /// `output` must have room for as many as there are keys, and `offsets` for one more. What is
+    /// behind the last run keeps its values.
     ///
     /// ```
     /// use warpfold::{Device, Sum};
@@ -323,7 +323,8 @@ impl Device {
     /// use warpfold::{Device, Sum};
     ///
     /// let gpu = Device::simulator();
-    /// let runs = gpu.reduce_by_key(&[3u16, 3, 5, 5, 5, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], Sum)?;
+    /// let values = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let runs = gpu.reduce_by_key(&[3u16, 3, 5, 5, 5, 3], &values, Sum)?;
     /// assert_eq!(runs.keys, [3, 5, 3]);
     /// assert_eq!(runs.results, [3.0, 12.0, 6.0]);
     /// assert_eq!(runs.counts, [2, 3, 1]);

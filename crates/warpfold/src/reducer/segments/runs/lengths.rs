@@ -107,7 +107,8 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
     /// let gpu = Device::simulator();
     /// let (lengths, values) = (gpu.upload(&[3i64, 1])?, gpu.upload(&[1.0f32, 2.0, 3.0, 5.0])?);
     /// let mut status = gpu.upload(&[SegmentStatus::default()])?;
-    /// let (mut output, mut offsets, stream) = (gpu.alloc(2)?, gpu.alloc::<u32>(3)?, gpu.stream()?);
+    /// let (mut output, mut offsets) = (gpu.alloc(2)?, gpu.alloc::<u32>(3)?);
+    /// let stream = gpu.stream()?;
     /// let sums = gpu.length_reducer::<i64, f32, _>(Sum)?;
     /// let pending = sums.reduce_by_length_into(
     ///     &lengths, &values, &mut output, &mut offsets, &mut status, &stream,
@@ -238,9 +239,9 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
 }
 
 impl Device {
-    /// Prepares an operation over segments of given [lengths](Lengths) for many calls: loads its two
-    /// kernels, unless the device has loaded them already. Lengths have the type `L`, and values the
-    /// type `T`.
+    /// Prepares an operation over segments of given [lengths](Lengths) for many calls: loads its
+    /// two kernels, unless the device has loaded them already. Lengths have the type `L`, and
+    /// values the type `T`.
     ///
     /// # Errors
     ///
