@@ -60,6 +60,8 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
         Arg::Pointer(boundaries),
         Arg::Pointer(status),
         Arg::U64(segments),
+        // The host knows how many segments there are.
+        Arg::Pointer(0),
         Arg::U64(elements),
         Arg::F32(segments as f32 / total as f32),
         Arg::U32(TASK),
@@ -113,7 +115,7 @@ const MUTANTS: [Mutant; 10] = [
         "//",
     ),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 3), "st.global.u64"),
-    Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 2, 2), "ld.global.u64"),
+    Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 3, 3), "ld.global.u64"),
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 3), "st.global.u64"),
 ];
 

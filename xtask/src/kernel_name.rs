@@ -1,7 +1,8 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
-//! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
-//! `reduce_<op>_<type>`, `rows_<op>_<type>` and `segments_<op>_<type>` for the production kernels.
+//! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
+//! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>` and
+//! `runs_<what>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -11,6 +12,8 @@ const PRODUCTION: &str = "reduce_";
 const ROWS: &str = "rows_";
 /// The prefix of the names of production kernels for segments.
 const SEGMENTS: &str = "segments_";
+/// The prefix of the names of production kernels that find segments.
+const RUNS: &str = "runs_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -35,6 +38,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(SEGMENTS) {
         return rows(name, rest, false);
+    }
+    if let Some(rest) = name.strip_prefix(RUNS) {
+        return runs(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -73,7 +79,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    [PRODUCTION, ROWS, SEGMENTS].iter().any(|prefix| name.starts_with(prefix))
+    [PRODUCTION, ROWS, SEGMENTS, RUNS].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
@@ -148,6 +154,13 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         }),
         ..production(name, rest)
     }
+}
+
+/// The traits of `runs_<what>_<type>`.
+fn runs(name: &str, rest: &str) -> KernelTraits {
+    // One barrier before a block's numbers are summed, and one behind the look at other blocks. A
+    // block has 256 threads, and four of them or more share a multiprocessor.
+    KernelTraits { barriers: Some(2), ..production(name, rest) }
 }
 
 /// The traits of `access_<pattern>[_<what>…]`. A module holds one pattern, such as `access_shared`.
@@ -291,6 +304,11 @@ mod tests {
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
+        let traits = super::traits("runs_keys_u128");
+        assert_eq!(
+            (traits.module.as_str(), traits.op.as_deref()),
+            ("runs_keys_u128", Some("keys"))
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! A kernel is `ptx::<family>::<operation>::<type>`, for example `ptx::reduce::sum::f32`, and its
 //! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
-//! `rows` and `segments`.
+//! `rows` and `segments`, and `runs`, which find segments.
 
 #[cfg(feature = "testing")]
 mod replaced;

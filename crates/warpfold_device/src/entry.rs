@@ -245,6 +245,7 @@ macro_rules! segments {
             boundaries: *const u32,
             status: *mut u64,
             count: u64,
+            counted: *const u64,
             elements: u64,
             density: f32,
             task: u32,
@@ -254,10 +255,82 @@ macro_rules! segments {
         ) {
             $crate::__count!(_COUNT: $op => $raw);
             let boundaries = $crate::segments::Boundaries {
-                source: boundaries, log, count, elements, density, task, ranges, cost, status,
+                source: boundaries, log, count, counted, elements, density, task, ranges, cost, status,
             };
             // SAFETY: the caller's contract is the callee's.
             unsafe { $crate::segments::segments::<$t, $op>(input, output, slots, boundaries) }
+        }
+    )*};
+}
+
+/// Stamps out kernels that find where segments begin ([`runs`](mod@crate::runs)): runs of equal
+/// keys, or segments that flags begin.
+///
+/// Each line is `name: element => what begins a segment;`.
+///
+/// ```
+/// use warpfold_device::runs::heads::Change;
+///
+/// warpfold_device::runs! {
+///     runs_of_u32: u32 => Change;
+/// }
+/// ```
+#[macro_export]
+macro_rules! runs {
+    ($($name:ident: $t:ty => $head:ty;)*) => {$(
+        #[doc = concat!("Where segments of [`", stringify!($t), "`] begin.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::runs#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            n: u64,
+            unique: *mut $t,
+            offsets: *mut u32,
+            log: u32,
+            runs: *mut u64,
+            words: *mut u64,
+        ) {
+            let outputs = $crate::runs::heads::Outputs { unique, offsets, log, runs };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::runs::heads::<$t, $head>(input, n, outputs, words) }
+        }
+    )*};
+}
+
+/// Stamps out kernels that find where segments of given lengths begin
+/// ([`runs`](mod@crate::runs)).
+///
+/// Each line is `name: type of a length;`.
+///
+/// ```
+/// warpfold_device::lengths! {
+///     offsets_of_u32: u32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! lengths {
+    ($($name:ident: $t:ty;)*) => {$(
+        #[doc = concat!("Where segments begin whose lengths are [`", stringify!($t), "`].")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::runs#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            source: *const $t,
+            count: u64,
+            greatest: u64,
+            most: u64,
+            offsets: *mut u32,
+            log: u32,
+            words: *mut u64,
+        ) {
+            let lengths = $crate::runs::Lengths { source, count, greatest, most };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::runs::lengths::<$t>(lengths, offsets, log, words) }
         }
     )*};
 }

@@ -68,6 +68,7 @@
 //! | [`grid`], [`single`] | the skeletons: which elements a thread reads, and when |
 //! | [`mod@rows`] | the skeleton that makes one result for each row of an array |
 //! | [`mod@segments`] | the skeleton that makes one result for each segment of an array |
+//! | [`mod@runs`] | the skeletons that find segments by keys, flags or lengths |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
@@ -135,6 +136,7 @@ pub mod key;
 pub mod op;
 mod reduction;
 pub mod rows;
+pub mod runs;
 pub mod segments;
 pub mod single;
 pub mod source;

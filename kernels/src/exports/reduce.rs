@@ -1,5 +1,6 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for rows
-//! and `segments_<op>_<type>` for segments. Each is a PTX module of its own.
+//! and `segments_<op>_<type>` for segments. `runs_<what>_<type>` find segments for them. Each is a
+//! PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -40,6 +41,7 @@ use warpfold_device::op::moments::{CountMeanM2, Moments};
 use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
+use warpfold_device::runs::heads::{Change, Flag};
 
 type Min<T> = Extreme<T, Smallest>;
 type Max<T> = Extreme<T, Largest>;
@@ -194,4 +196,19 @@ kernels! {
     segments: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
     segments: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
     segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
+}
+
+// Where segments begin. Keys are compared bit for bit, so their size is all that matters.
+warpfold_device::runs! {
+    runs_keys_u8: u8 => Change;
+    runs_keys_u16: u16 => Change;
+    runs_keys_u32: u32 => Change;
+    runs_keys_u64: u64 => Change;
+    runs_keys_u128: u128 => Change;
+    runs_flags_u8: u8 => Flag;
+}
+
+warpfold_device::lengths! {
+    runs_lengths_u32: u32;
+    runs_lengths_u64: u64;
 }

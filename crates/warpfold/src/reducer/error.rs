@@ -115,6 +115,37 @@ pub enum Error {
         /// The number of elements.
         elements: u64,
     },
+    /// A length is negative, or the segments have more elements together than there are. If several
+    /// segments are wrong, this is the first one that is, or that ends behind the elements.
+    #[error(
+        "segment {segment} does not lie within the {elements} elements: no length may be negative, \
+         and together they must not exceed the number of elements"
+    )]
+    SegmentLength {
+        /// The number of the segment.
+        segment: u64,
+        /// The number of elements.
+        elements: u64,
+    },
+    /// An output of runs has too little room. Because the host does not know how many runs there
+    /// are, there must be room for as many as there are elements.
+    #[error("the {what} may be {most}, and their output has room for {len}")]
+    Room {
+        /// What the output is for: `keys`, `results` or `offsets`.
+        what: &'static str,
+        /// The most values that there may be.
+        most: u64,
+        /// The number of values that the output holds.
+        len: u64,
+    },
+    /// The type of the offsets cannot count the elements.
+    #[error("offsets of {item} cannot count {n} elements")]
+    NarrowOffsets {
+        /// The name of the type of the offsets.
+        item: &'static str,
+        /// The number of elements.
+        n: u64,
+    },
     /// A segment has no elements, and the operation has no result for that.
     #[error("segment {segment} is empty, and the {op} of no elements is not defined")]
     EmptySegment {

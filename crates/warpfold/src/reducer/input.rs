@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bytemuck::Pod;
+
 use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, RawSlice, Stream, View};
 
 use super::{Error, Item};
@@ -118,7 +120,7 @@ impl<T> Clone for Owner<'_, T> {
 
 impl<T> Copy for Owner<'_, T> {}
 
-impl<T: Item> Place<'_, T> {
+impl<T: Pod> Place<'_, T> {
     /// Refuses memory of another device. If `stream` records a graph, this lets the graph keep the
     /// memory alive.
     pub(super) fn admit(&self, device: &Device, stream: &Stream) -> Result<(), Error> {
@@ -180,7 +182,7 @@ impl<T> Operand<'_, T> {
     }
 }
 
-impl<'a, T: Item> From<View<'a, T>> for Place<'a, T> {
+impl<'a, T: Pod> From<View<'a, T>> for Place<'a, T> {
     fn from(view: View<'a, T>) -> Self {
         Self { address: view.address(), len: view.len() as u64, owner: Owner::Ours(view) }
     }

@@ -94,7 +94,10 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use raw::{Compensated, Extremes, Indexed};
 pub use rows::{Array, RowReducer};
-pub use segments::{Offset, PendingSegments, SegmentReducer, SegmentStatus};
+pub use segments::{
+    DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
+    RunReducer, Runs, SegmentReducer, SegmentStatus,
+};
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the
 /// output for a result is allocated. [`Device::reducer`] makes one. A reducer is `Send` and `Sync`,

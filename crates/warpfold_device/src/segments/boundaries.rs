@@ -19,6 +19,8 @@ pub struct Boundaries {
     pub log: u32,
     /// The number of segments.
     pub count: u64,
+    /// Where the number of segments is in memory, or null if `count` is right.
+    pub counted: *const u64,
     /// The number of elements, which no boundary may exceed.
     pub elements: u64,
     /// The number of segments divided by the bytes of all of them, with their costs.
@@ -48,6 +50,27 @@ pub(super) struct Found {
 }
 
 impl Boundaries {
+    /// What is in memory instead of what the host knew: the number of segments, and as few tiles to
+    /// a range as the number of ranges allows.
+    ///
+    /// # Safety
+    /// The number is there. It is at least 1 and at most `count`, and the last boundary is the
+    /// number of elements.
+    #[inline(always)]
+    pub(super) unsafe fn counted<T>(self) -> Self {
+        // SAFETY: the caller's contract.
+        let count = unsafe { atomic::load_relaxed(self.counted) };
+        let total = self.place::<T>(count, self.elements);
+        let tiles = total / u64::from(TILE_BYTES);
+        let mut log = 0;
+        while tiles >> log >= self.ranges.into() {
+            control::keep_rolled();
+            log += 1;
+        }
+        let ranges = (tiles >> log) as u32 + 1;
+        Self { count, density: count as f32 / total as f32, task: 1 << log, ranges, ..self }
+    }
+
     /// Boundary number `i`.
     ///
     /// # Safety

@@ -37,6 +37,10 @@
 //!   tiles are a range, and all ranges together have more bytes than all elements, and the cost of
 //!   each segment besides.
 //! - The block has [`THREADS`] threads, and the grid has a warp for each range.
+//! - If the number of segments is in memory, it is at least 1, [`count`](Boundaries::count) is the
+//!   most that it may be, and tiles and ranges are those of so many segments. The first boundary is
+//!   then 0, and the last one is the number of elements. The kernel makes ranges shorter if there
+//!   are fewer segments, so that there are about as many ranges as the grid has warps.
 //! - `slots` has two 64-bit words for each range and each 32-bit word of a result.
 
 mod boundaries;
@@ -115,6 +119,13 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
         let stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
         grid::wait_for_dependencies();
 
+        let mut boundaries = boundaries;
+        if !boundaries.counted.is_null() {
+            boundaries = boundaries.counted::<T>();
+            if range >= boundaries.ranges {
+                return;
+            }
+        }
         let found = boundaries.find::<T>(range, lane);
         let warp = Warp { boundaries, base: found.base, count: found.count, ring, stack, lane };
         let waiting = (&raw mut (*shared).waiting).cast::<u32>();

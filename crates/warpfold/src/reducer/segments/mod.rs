@@ -2,6 +2,7 @@
 
 mod offset;
 mod plan;
+mod runs;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -19,8 +20,12 @@ use super::{
 };
 
 use offset::private::Number;
+use plan::Plan;
 
 pub use offset::Offset;
+pub use runs::{
+    DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, PendingRuns, RunReducer, Runs,
+};
 
 /// An operation over the segments of arrays of one type, ready to run on a device: its kernel is
 /// loaded. [`Device::segment_reducer`] makes one. It is `Send` and `Sync`, and cheap to clone.
@@ -91,7 +96,14 @@ impl SegmentStatus {
 /// A reduction that [`SegmentReducer::reduce_segments_into`] has given to a stream.
 pub struct PendingSegments<T, O> {
     elements: u64,
+    /// The error if a segment is wrong, by its number and that of the elements.
+    wrong: fn(u64, u64) -> Error,
     operation: PhantomData<fn() -> (T, O)>,
+}
+
+/// The error if offsets are wrong.
+fn wrong_offsets(segment: u64, elements: u64) -> Error {
+    Error::Segment { segment, elements }
 }
 
 impl<T, O> Clone for PendingSegments<T, O> {
@@ -104,25 +116,25 @@ impl<T, O> Copy for PendingSegments<T, O> {}
 
 impl<T, O> fmt::Debug for PendingSegments<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingSegments").field("elements", &self.elements).finish()
+        f.debug_struct("PendingSegments").field("elements", &self.elements).finish_non_exhaustive()
     }
 }
 
 impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
-    /// Tells whether the offsets were right. `stream` is the stream of the reduction. If they were
-    /// wrong, no raw result of it means anything, and the stream's
+    /// Tells whether the offsets or lengths were right. `stream` is the stream of the reduction. If
+    /// they were wrong, no raw result of it means anything, and the stream's
     /// [workspace](Stream::workspace) is zeroed before the next launch on it. A graph that has
     /// launched the reduction is of no use any more.
     ///
     /// # Errors
     ///
-    /// [`Error::Segment`] if a segment was wrong.
+    /// [`Error::Segment`] if an offset was wrong, or [`Error::SegmentLength`] if a length was.
     pub fn check(self, status: SegmentStatus, stream: &Stream) -> Result<(), Error> {
         match status.first_wrong() {
             None => Ok(()),
             Some(segment) => {
                 stream.distrust_workspace();
-                Err(Error::Segment { segment, elements: self.elements })
+                Err((self.wrong)(segment, self.elements))
             }
         }
     }
@@ -255,7 +267,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
                 })
             })?;
         }
-        Ok(PendingSegments { elements: values.len, operation: PhantomData })
+        let elements = values.len;
+        Ok(PendingSegments { elements, wrong: wrong_offsets, operation: PhantomData })
     }
 
     /// The kernel of this operation and type.
@@ -288,7 +301,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let output = self.device.alloc::<O::Raw>(places)?;
         let status = self.device.upload(&[SegmentStatus::default()])?;
         self.launch(values, place, [output.address(), status.address()], stream)?;
-        let pending = PendingSegments::<T, O> { elements: values.len, operation: PhantomData };
+        let (elements, wrong) = (values.len, wrong_offsets);
+        let pending = PendingSegments::<T, O> { elements, wrong, operation: PhantomData };
         pending.check(status.copy_to_host()?[0], stream)?;
         let raw = output.copy_to_host()?;
         let read;
@@ -301,6 +315,15 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             }
         };
         let lengths = offsets.windows(2).map(|pair| pair[1].number() - pair[0].number());
+        Self::finish(raw, lengths, of_empty)
+    }
+
+    /// Turns raw results into results. `lengths` are the numbers of elements of the segments.
+    fn finish(
+        raw: Vec<O::Raw>,
+        lengths: impl Iterator<Item = u64>,
+        of_empty: impl Fn(u64) -> Result<O::Output, Error>,
+    ) -> Result<Vec<O::Output>, Error> {
         let results = raw.into_iter().zip(lengths).zip(0..);
         results
             .map(|((raw, length), segment)| match length {
@@ -323,15 +346,51 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         offsets.admit(&self.device, stream)?;
         #[cfg(feature = "cudarc")]
         let lent = (values.borrow_for(stream)?, offsets.borrow_for(stream)?);
-        let (elements, segments) = (values.len, offsets.len - 1);
+        let boundaries = Boundaries {
+            address: offsets.address,
+            log: size_of::<B>().ilog2(),
+            greatest: B::GREATEST,
+            segments: offsets.len - 1,
+            counted: 0,
+        };
+        let plan = Self::plan(values.len, boundaries.segments, &self.device)?;
+        // SAFETY: the offsets are there, and the output and the status are the caller's.
+        unsafe { self.launch_planned(plan, values, boundaries, [output, status], stream)? };
+        #[cfg(feature = "cudarc")]
+        for borrowed in [lent.0, lent.1] {
+            borrowed.map_or(Ok(()), Borrowed::give_back)?;
+        }
+        Ok(())
+    }
+
+    /// The plan for so many elements and segments.
+    fn plan(elements: u64, segments: u64, device: &Device) -> Result<Plan, Error> {
         let bytes = size_of::<T>() as u64;
         // `warpfold_device::segments!` asserts that no accumulator has more words.
         let words = (size_of::<O::Raw>() as u64 / 4).max(2);
-        let multiprocessors = self.device.class().multiprocessors();
+        let multiprocessors = device.class().multiprocessors();
         let most = O::MOST.min(plan::MOST_BYTES / bytes);
-        let plan = plan::plan(elements, segments, bytes, words, multiprocessors)
+        plan::plan(elements, segments, bytes, words, multiprocessors)
             .filter(|_| elements <= O::MOST)
-            .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })?;
+            .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })
+    }
+
+    /// Adds to `stream` the launch of a plan for these elements and segments.
+    ///
+    /// # Safety
+    ///
+    /// The boundaries are at their address, which no work overwrites meanwhile, and so is their
+    /// number if that is in memory. Then they are right. There is a place for each raw result at
+    /// the first address of the output, and a status of 0 at the second one.
+    unsafe fn launch_planned(
+        &self,
+        plan: Plan,
+        values: Place<'_, T>,
+        boundaries: Boundaries,
+        [output, status]: [u64; 2],
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        let Boundaries { address, log, greatest, segments, counted } = boundaries;
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
         let shape = LaunchShape {
             overlap: Overlap::InSequence,
@@ -341,15 +400,16 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(values.address),
             Arg::Pointer(output),
             Arg::Pointer(stream.workspace()),
-            Arg::Pointer(offsets.address),
+            Arg::Pointer(address),
             Arg::Pointer(status),
             Arg::U64(segments),
+            Arg::Pointer(counted),
             // A negative offset is beyond them.
-            Arg::U64(elements.min(B::GREATEST)),
+            Arg::U64(values.len.min(greatest)),
             Arg::F32(plan.density),
             Arg::U32(plan.task),
             Arg::U32(plan.ranges),
-            Arg::U32(size_of::<B>().ilog2()),
+            Arg::U32(log),
             Arg::U32(plan::COST),
         ];
         // SAFETY: the kernel reads elements and offsets, of which it uses none that leads out of
@@ -359,12 +419,22 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         // offsets are wrong, the workspace is zeroed when the status is checked. Dropping memory
         // waits for the work that uses it, and a graph retains the memory that it uses.
         unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
-        #[cfg(feature = "cudarc")]
-        for borrowed in [lent.0, lent.1] {
-            borrowed.map_or(Ok(()), Borrowed::give_back)?;
-        }
         Ok(())
     }
+}
+
+/// Where the boundaries of segments are on the device.
+#[derive(Clone, Copy)]
+struct Boundaries {
+    address: u64,
+    /// 2 to this number are the bytes of a boundary.
+    log: u32,
+    /// The greatest boundary.
+    greatest: u64,
+    /// The number of segments, or the most that it may be if it is in memory.
+    segments: u64,
+    /// The address of the number of segments, or 0 if `segments` is right.
+    counted: u64,
 }
 
 /// The number of segments of so many offsets.
@@ -373,7 +443,7 @@ fn segments(offsets: u64) -> Result<u64, Error> {
 }
 
 /// The place of an operand on the device. An operand on the host is copied to `copy`.
-fn on_device<'a, T: Item>(
+fn on_device<'a, T: Pod>(
     device: &Device,
     operand: Operand<'a, T>,
     copy: &'a mut Option<Buffer<T>>,

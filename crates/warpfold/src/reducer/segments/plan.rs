@@ -19,9 +19,10 @@ const SEARCH: u64 = 3;
 /// The most words of a slot.
 const MOST_WORDS: u64 = 8;
 /// The most bytes of elements that a launch takes, whatever their type and the operation, if there
-/// are few segments.
+/// are few segments. One range is left for these, and one because the last word of the workspace is
+/// a status.
 pub(super) const MOST_BYTES: u64 =
-    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 1) * MOST_TILES * TILE_BYTES;
+    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 2) * MOST_TILES * TILE_BYTES;
 
 /// How a launch is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +56,8 @@ pub(super) fn plan(
     let mut task = tasks.min_by_key(|&task| time(task))?;
     loop {
         let ranges = total / (task * TILE_BYTES) + 1;
-        if ranges * 2 * words <= WORKSPACE_BYTES / 8 {
+        // The last word of the workspace is left for a status.
+        if ranges * 2 * words < WORKSPACE_BYTES / 8 {
             let density = segments as f32 / total as f32;
             return Some(Plan { task: task as u32, ranges: ranges as u32, density });
         }
@@ -90,7 +92,7 @@ mod tests {
                     let total = elements * bytes + (segments << COST);
                     prop_assert!(total < u64::from(ranges) * width);
                     prop_assert!(total >= u64::from(ranges - 1) * width);
-                    prop_assert!(u64::from(ranges) * 2 * words * 8 <= WORKSPACE_BYTES);
+                    prop_assert!(u64::from(ranges) * 2 * words * 8 < WORKSPACE_BYTES);
                 }
                 None => prop_assert!(elements * bytes + (segments << COST) > MOST_BYTES),
             }

@@ -1,0 +1,164 @@
+//! The launches that find where segments begin, and those of the reductions behind them.
+
+use crate::device::{Arg, LaunchShape, Overlap, Stream, WORKSPACE_BYTES};
+
+use super::{
+    super::{
+        super::{Error, Item, SegmentOperation, input::Place},
+        Boundaries, Plan, SegmentReducer,
+    },
+    RunReducer,
+};
+
+/// Threads of a block. `warpfold_device::runs::THREADS`.
+const THREADS: u64 = 256;
+/// Bytes that a thread loads, at most. `warpfold_device::runs::heads::Bits::LOADS` follows from it.
+const BYTES: u64 = 64;
+/// Elements that a thread loads, at most.
+const LOADS: u64 = 16;
+/// Lengths that a thread loads. `warpfold_device::runs::LENGTHS`.
+const LENGTHS: u64 = 8;
+/// The most tiles of a launch: a word of the workspace counts blocks, and the last one is a status.
+const MOST_TILES: u64 = WORKSPACE_BYTES / 8 - 2;
+
+/// The address of a word of a stream's workspace that is 0 and that no kernel writes: the status of
+/// segments whose boundaries cannot be wrong.
+fn no_status(stream: &Stream) -> u64 {
+    stream.workspace() + WORKSPACE_BYTES - 8
+}
+
+/// The launch shape for `n` elements in tiles of `tile`, or the most elements.
+fn shape(n: u64, tile: u64) -> Result<LaunchShape, u64> {
+    let tiles = n.div_ceil(tile).max(1);
+    if tiles > MOST_TILES {
+        return Err(MOST_TILES * tile);
+    }
+    let shape = LaunchShape::linear(tiles as u32, THREADS as u32, 0);
+    Ok(LaunchShape { overlap: Overlap::InSequence, ..shape })
+}
+
+/// Where the results of keys or flags go: addresses of the device.
+#[derive(Clone, Copy)]
+pub(super) struct Outputs {
+    /// The first key of each run. Flags have none.
+    pub(super) unique: u64,
+    /// The raw results.
+    pub(super) output: u64,
+    /// The boundaries of the runs.
+    pub(super) offsets: u64,
+    /// 2 to this number are the bytes of a boundary.
+    pub(super) log: u32,
+    /// The number of runs.
+    pub(super) runs: u64,
+}
+
+impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
+    /// Adds to `stream` the launches that find the runs of keys or flags of `bytes` bytes, of which
+    /// there is one for each value, and reduce them.
+    ///
+    /// # Safety
+    ///
+    /// The keys are there. Of each output but the last there is room for as many as there are
+    /// values, and for one more of the offsets. All memory belongs to the stream's device.
+    pub(super) unsafe fn launch_heads(
+        &self,
+        (keys, bytes): (u64, u64),
+        values: Place<'_, T>,
+        out: Outputs,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        let n = values.len;
+        let tile = THREADS * LOADS.min(BYTES / bytes);
+        let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n, most };
+        let shape = shape(n, tile).map_err(too_long)?;
+        let plan = self.plan(n, n)?;
+        let args = [
+            Arg::Pointer(keys),
+            Arg::U64(n),
+            Arg::Pointer(out.unique),
+            Arg::Pointer(out.offsets),
+            Arg::U32(out.log),
+            Arg::Pointer(out.runs),
+            Arg::Pointer(stream.workspace()),
+        ];
+        // SAFETY: the first kernel reads the keys, and writes no more runs than there are keys. It
+        // uses one word of the workspace for each block, and one more. The second one has right
+        // boundaries then. Dropping memory waits for the work that uses it, and a graph retains the
+        // memory that it uses.
+        unsafe {
+            stream.launch(self.finder.kernel(), shape, &args)?;
+            let Some(plan) = plan else { return Ok(()) };
+            let boundaries = Boundaries {
+                address: out.offsets,
+                log: out.log,
+                greatest: u64::MAX,
+                segments: n,
+                counted: out.runs,
+            };
+            let outputs = [out.output, no_status(stream)];
+            self.segments.launch_planned(plan, values, boundaries, outputs, stream)
+        }
+    }
+
+    /// Adds to `stream` the launches that find where segments of these lengths begin, and reduce
+    /// them. A length is negative if it is greater than `greatest`. `outputs` are the addresses of
+    /// the raw results, the offsets and the status, and 2 to the power of `log` the bytes of an
+    /// offset.
+    ///
+    /// # Safety
+    ///
+    /// There is room for a raw result of each length, and for one offset more, which can hold the
+    /// number of values and one more. All memory belongs to the stream's device.
+    pub(super) unsafe fn launch_lengths<L>(
+        &self,
+        lengths: &Place<'_, L>,
+        greatest: u64,
+        values: Place<'_, T>,
+        ([output, offsets, status], log): ([u64; 3], u32),
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        let segments = lengths.len;
+        let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n: segments, most };
+        let shape = shape(segments, THREADS * LENGTHS).map_err(too_long)?;
+        let plan = self.plan(values.len, segments)?;
+        let args = [
+            Arg::Pointer(lengths.address),
+            Arg::U64(segments),
+            Arg::U64(greatest),
+            Arg::U64(values.len + 1),
+            Arg::Pointer(offsets),
+            Arg::U32(log),
+            Arg::Pointer(stream.workspace()),
+        ];
+        // SAFETY: as in `launch_heads`, except that boundaries may be wrong. Then the workspace is
+        // zeroed when the status is checked.
+        unsafe {
+            stream.launch(self.finder.kernel(), shape, &args)?;
+            let Some(plan) = plan else { return Ok(()) };
+            let boundaries =
+                Boundaries { address: offsets, log, greatest: u64::MAX, segments, counted: 0 };
+            self.segments.launch_planned(plan, values, boundaries, [output, status], stream)
+        }
+    }
+
+    /// The plan for at most so many segments. `None` if there are none.
+    fn plan(&self, elements: u64, segments: u64) -> Result<Option<Plan>, Error> {
+        let plan = || SegmentReducer::<T, O>::plan(elements, segments, self.device());
+        (segments > 0).then(plan).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_block_for_each_tile_and_a_word_for_each_block() {
+        for (n, blocks) in [(0, 1), (1, 1), (4096, 1), (4097, 2), (MOST_TILES * 4096, MOST_TILES)] {
+            assert_eq!(shape(n, 4096).unwrap().grid, (blocks as u32).into(), "{n} elements");
+        }
+        assert_eq!(shape(MOST_TILES * 4096 + 1, 4096), Err(MOST_TILES * 4096));
+        // The words of the blocks, the counter before them, and the status behind them.
+        assert_eq!((MOST_TILES + 2) * 8, WORKSPACE_BYTES);
+    }
+}

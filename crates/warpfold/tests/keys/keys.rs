@@ -1,0 +1,131 @@
+//! Runs of equal keys of each size, compared with a plain loop.
+
+use std::fmt::Debug;
+
+use rand::Rng;
+use warpfold::{Device, Key, Sum};
+
+use super::{bits, kinds_of_lengths, seed::random, sums, support::devices, values};
+
+/// The first key of each run, and the number of elements of each run.
+fn runs<K: Copy + PartialEq>(keys: &[K]) -> (Vec<K>, Vec<u64>) {
+    let (mut unique, mut counts): (Vec<K>, Vec<u64>) = (Vec::new(), Vec::new());
+    for &key in keys {
+        if unique.last() == Some(&key) {
+            *counts.last_mut().unwrap() += 1;
+        } else {
+            unique.push(key);
+            counts.push(1);
+        }
+    }
+    (unique, counts)
+}
+
+fn check<K: Key + PartialEq + Debug>(device: &Device, keys: &[K], name: &str) {
+    let values = values(keys.len());
+    let found = device.reduce_by_key(keys, &values, Sum).unwrap();
+    let (unique, counts) = runs(keys);
+    assert_eq!(found.counts, counts, "{name}: counts");
+    assert_eq!(found.keys, unique, "{name}: keys");
+    assert_eq!(bits(&found.results), sums(&values, &counts), "{name}: sums");
+}
+
+/// The keys of runs of these lengths. Neighbouring runs differ in one byte only.
+fn keys<const N: usize>(lengths: &[usize]) -> Vec<[u8; N]> {
+    let mut key = [0u8; N];
+    let runs = lengths.iter().enumerate().flat_map(|(i, &length)| {
+        key[i % N] = key[i % N].wrapping_add(1);
+        std::iter::repeat_n(key, length)
+    });
+    runs.collect()
+}
+
+fn check_size<const N: usize>()
+where
+    [u8; N]: Key + PartialEq + Debug,
+{
+    for device in devices() {
+        for (name, lengths) in kinds_of_lengths() {
+            check(&device, &keys::<N>(&lengths), &format!("{N} bytes, {name}"));
+        }
+    }
+}
+
+#[test]
+fn keys_of_1_byte() {
+    check_size::<1>();
+}
+
+#[test]
+fn keys_of_2_bytes() {
+    check_size::<2>();
+}
+
+#[test]
+fn keys_of_4_bytes() {
+    check_size::<4>();
+}
+
+#[test]
+fn keys_of_8_bytes() {
+    check_size::<8>();
+}
+
+#[test]
+fn keys_of_16_bytes() {
+    check_size::<16>();
+}
+
+/// A tile has 4096 keys of 4 bytes, 2048 of 8 and 1024 of 16, and a warp an eighth of it.
+#[test]
+fn the_edges_of_warps_and_tiles() {
+    for device in devices() {
+        for edge in [1usize, 32, 128, 256, 512, 1024, 2048, 4096, 8192] {
+            for n in [edge - 1, edge, edge + 1] {
+                let name = |what: &str| format!("{n} keys, {what}");
+                check(&device, &vec![7u32; n], &name("one run"));
+                check(&device, &(0..n as u64).collect::<Vec<_>>(), &name("runs of 1"));
+                // The second run begins at the last key, or just behind an edge.
+                let mut keys = vec![1u128; n];
+                if let Some(last) = keys.last_mut() {
+                    *last = 1 << 100;
+                }
+                check(&device, &keys, &name("the last key differs"));
+                let split: Vec<u8> = (0..n).map(|i| u8::from(i >= n / 2)).collect();
+                check(&device, &split, &name("two halves"));
+            }
+        }
+    }
+}
+
+#[test]
+fn random_keys() {
+    let mut random = random();
+    for device in devices() {
+        for distinct in [2u16, 3, 50] {
+            let n = random.random_range(1..30_000);
+            let keys: Vec<u16> = (0..n).map(|_| random.random_range(0..distinct)).collect();
+            check(&device, &keys, &format!("{n} keys, {distinct} distinct"));
+        }
+    }
+}
+
+#[test]
+fn no_keys() {
+    for device in devices() {
+        let none: [u32; 0] = [];
+        let found = device.reduce_by_key(&none, &[0.0f32; 0], Sum).unwrap();
+        assert!(found.keys.is_empty() && found.results.is_empty() && found.counts.is_empty());
+    }
+}
+
+/// Keys are equal if their bits are.
+#[test]
+fn floats_are_compared_bit_for_bit() {
+    for device in devices() {
+        let other_nan = f32::from_bits(f32::NAN.to_bits() ^ 1);
+        let keys = [0.0f32, -0.0, -0.0, f32::NAN, f32::NAN, other_nan];
+        let found = device.reduce_by_key(&keys, &[1.0f32; 6], Sum).unwrap();
+        assert_eq!(found.counts, [1, 2, 2, 1]);
+    }
+}

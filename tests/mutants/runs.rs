@@ -1,0 +1,160 @@
+//! Mutants of the kernel that finds runs of equal keys, whose blocks look back at the words of
+//! lower ones.
+
+use std::collections::BTreeSet;
+
+use bench::edit::{Edit, apply};
+use simt::{Arg, LaunchConfig, Memory, Module, check, launch};
+
+use super::root;
+
+/// The kernel.
+const ENTRY: &str = "runs_keys_u32";
+/// Keys of a tile.
+const TILE: u64 = 4096;
+/// Tiles. There are more than a block sees in one look.
+const TILES: u64 = 40;
+
+/// The keys: runs of 1 to 11, and behind them one that spans several tiles.
+fn keys() -> Vec<u32> {
+    let n = TILE * TILES - 5;
+    let short = (0..).flat_map(|i: u32| std::iter::repeat_n(i, i as usize % 11 + 1));
+    short.take(3 * n as usize / 4).chain(std::iter::repeat(u32::MAX)).take(n as usize).collect()
+}
+
+/// What the checks find in one order of the warps and blocks, and what is in memory afterwards.
+struct Outcome {
+    classes: BTreeSet<&'static str>,
+    text: String,
+    is_right: bool,
+}
+
+/// Memory with the keys, the arguments of a launch, and where the results will be.
+struct Problem {
+    memory: Memory,
+    args: Vec<Arg>,
+    unique: u64,
+    offsets: u64,
+    runs: u64,
+    words: u64,
+    keys: Vec<u32>,
+}
+
+impl Problem {
+    fn new(memory: Memory) -> Self {
+        let keys = keys();
+        let upload = |bytes: &[u8]| {
+            let address = memory.alloc(bytes.len() as u64).unwrap();
+            memory.write(address, bytes).unwrap();
+            address
+        };
+        let n = keys.len() as u64;
+        let input = upload(bytemuck::cast_slice(&keys));
+        let words = upload(&vec![0; 8 * (TILES as usize + 1)]);
+        let [unique, offsets, runs] = [4 * n, 4 * n + 4, 8].map(|len| memory.alloc(len).unwrap());
+        let args = vec![
+            Arg::Pointer(input),
+            Arg::U64(n),
+            Arg::Pointer(unique),
+            Arg::Pointer(offsets),
+            Arg::U32(2),
+            Arg::Pointer(runs),
+            Arg::Pointer(words),
+        ];
+        Self { memory, args, unique, offsets, runs, words, keys }
+    }
+
+    fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
+        let mut values = vec![T::zeroed(); len];
+        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
+        values
+    }
+
+    /// Whether the runs are right, and the words are 0 again.
+    fn is_right(&self) -> bool {
+        let n = self.keys.len();
+        let is_head = |&i: &usize| i == 0 || self.keys[i] != self.keys[i - 1];
+        let heads: Vec<usize> = (0..n).filter(is_head).collect();
+        let offsets: Vec<u32> = heads.iter().copied().chain([n]).map(|i| i as u32).collect();
+        let unique: Vec<u32> = heads.iter().map(|&i| self.keys[i]).collect();
+        self.read::<u64>(self.runs, 1) == [heads.len() as u64]
+            && self.read::<u32>(self.offsets, offsets.len()) == offsets
+            && self.read::<u32>(self.unique, unique.len()) == unique
+            && self.read::<u64>(self.words, TILES as usize + 1).iter().all(|&word| word == 0)
+    }
+}
+
+fn config(seed: Option<u64>) -> LaunchConfig {
+    // The budget ends a mutant that would wait for ever.
+    LaunchConfig { seed, budget: Some(1 << 22), ..LaunchConfig::new(TILES as u32, 256) }
+}
+
+fn run(ptx: &str, seed: Option<u64>) -> Outcome {
+    let module = Module::from_ptx(ENTRY, ptx).unwrap();
+    let problem = Problem::new(Memory::checked(16 << 20));
+    let kernel = module.kernel(ENTRY).unwrap();
+    let checked = check(kernel, &config(seed), &problem.args, &problem.memory).unwrap();
+    let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
+    let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
+    let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
+    let is_right = checked.fault.is_none() && problem.is_right();
+    Outcome { classes, text: text.join("\n"), is_right }
+}
+
+fn ptx() -> String {
+    std::fs::read_to_string(root().join("crates/warpfold/ptx/runs_keys_u32.sm_90.ptx")).unwrap()
+}
+
+/// A mutant: its name, the class of the error, or "wrong" if only the memory tells, and the
+/// instruction that is changed.
+struct Mutant(&'static str, &'static str, (&'static str, usize, usize), &'static str);
+
+const MUTANTS: [Mutant; 8] = [
+    Mutant("no barrier before the warps' numbers are summed", "race", ("bar.sync", 1, 2), "//"),
+    Mutant("no barrier behind the look back", "race", ("bar.sync", 2, 2), "//"),
+    Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 1, 4), "st.global.u64"),
+    Mutant("a weak word", "race", ("st.relaxed.gpu.global.u64", 2, 4), "st.global.u64"),
+    Mutant("a weak sum", "race", ("st.relaxed.gpu.global.u64", 3, 4), "st.global.u64"),
+    Mutant("a weak first word", "race", ("st.relaxed.gpu.global.u64", 4, 4), "st.global.u64"),
+    Mutant("a weak look back", "race", ("ld.relaxed.gpu.global.u64", 1, 1), "ld.global.u64"),
+    Mutant("no clear", "wrong", ("st.relaxed.gpu.global.u64", 1, 4), "//"),
+];
+
+#[test]
+fn mutants_of_the_kernel_for_keys_are_found() {
+    let ptx = ptx();
+    for seed in [None, Some(1), Some(2)] {
+        let clean = run(&ptx, seed);
+        assert!(clean.classes.is_empty(), "seed {seed:?}:\n{}", clean.text);
+        assert!(clean.is_right, "seed {seed:?}");
+    }
+    let mut failures = Vec::new();
+    for Mutant(name, class, (find, nth, of), with) in MUTANTS {
+        let edit = Edit { find: find.into(), nth, of, with: with.into() };
+        let mutant = apply(&ptx, ENTRY, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for seed in [None, Some(1), Some(2)] {
+            let Outcome { classes, is_right, .. } = run(&mutant, seed);
+            let is_found = if class == "wrong" { !is_right } else { classes.contains(class) };
+            if !is_found {
+                failures.push(format!("{name}, seed {seed:?}, is {classes:?} and not {class}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Blocks wait only for lower ones, so the launch ends however few of them advance at a time, and
+/// in whichever order.
+#[test]
+fn the_kernel_for_keys_ends_with_few_blocks_at_a_time() {
+    let module = Module::from_ptx(ENTRY, &ptx()).unwrap();
+    for workers in [1, 2] {
+        for seed in [None, Some(3), Some(4), Some(5)] {
+            let problem = Problem::new(Memory::new(16 << 20));
+            let config = LaunchConfig { workers: Some(workers), ..config(seed) };
+            let kernel = module.kernel(ENTRY).unwrap();
+            launch(kernel, &config, &problem.args, &problem.memory).unwrap();
+            assert!(problem.is_right(), "{workers} workers, seed {seed:?}");
+        }
+    }
+}
