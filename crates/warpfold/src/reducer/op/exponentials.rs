@@ -23,10 +23,11 @@ use crate::reducer::{
 /// result differs from the exact one by at most about `(5 d + ln n) u` plus `u` times the result's
 /// magnitude (for `f64`, plus one more unit in the last place of `ln(sum)` and of the result), with
 /// `u` = 2^-24 for `f32` and 2^-53 for `f64`, `d` the [depth](crate::Reducer::depth) of the tree of
-/// additions, and `n` the number of elements. Each of the `d` steps may multiply a partial sum by an
-/// exponential, whose error is at most 0.92 units in the last place, and then rounds a product and a
-/// sum; the differences from the maximum are rounded too, which is the term `ln n`. Most elements go
-/// through far fewer multiplications, because a step multiplies only if the maximum changes.
+/// additions, and `n` the number of elements. Each of the `d` steps may multiply a partial sum by
+/// an exponential, whose error is at most 0.92 units in the last place, and then rounds a product
+/// and a sum; the differences from the maximum are rounded too, which is the term `ln n`. Most
+/// elements go through far fewer multiplications, because a step multiplies only if the maximum
+/// changes.
 ///
 /// The logarithm is that of Rust's standard library, which leaves the last bit of an `f64` to the
 /// platform. What the device computes has the same bits everywhere.
@@ -47,8 +48,8 @@ pub struct LogSumExp;
 kernels!(LogSumExp, logsumexp: f16, bf16, f32, f64);
 
 /// The greatest element `m` and the sum of `e^(x_i - m)`, in one pass: what a softmax needs, which
-/// is `e^(x_i - m) / sum`. The numbers have the type [`Item::Wide`], as the result of [`LogSumExp`].
-/// For an empty input, the maximum is -infinity and the sum is 0.
+/// is `e^(x_i - m) / sum`. The numbers have the type [`Item::Wide`], as the result of
+/// [`LogSumExp`]. For an empty input, the maximum is -infinity and the sum is 0.
 ///
 /// The results for numbers that are not finite are those of NumPy's `m = x.max()` and
 /// `np.exp(x - m).sum()`, with one difference in the last line:
@@ -191,9 +192,10 @@ mod tests {
 
     #[test]
     fn a_logarithm_of_what_is_not_finite_is_the_maximum() {
-        assert_eq!(ExpSum { max: f32::INFINITY, sum: f32::NAN }.logarithm(), f32::INFINITY);
-        assert_eq!(ExpSum::<f32>::EMPTY.logarithm(), f32::NEG_INFINITY);
-        assert!(ExpSum { max: f32::NAN, sum: f32::NAN }.logarithm().is_nan());
-        assert_eq!(ExpSum { max: -7.5f32, sum: 1.0 }.logarithm(), -7.5);
+        let of = |max, sum| ExpSum::<f32> { max, sum }.logarithm();
+        assert!(of(f32::NAN, f32::NAN).is_nan());
+        for (max, sum) in [(f32::INFINITY, f32::NAN), (f32::NEG_INFINITY, 0.0), (-7.5, 1.0)] {
+            assert_eq!(of(max, sum).to_bits(), max.to_bits(), "{max} {sum}");
+        }
     }
 }

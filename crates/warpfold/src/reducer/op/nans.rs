@@ -11,7 +11,8 @@ use crate::reducer::{
 
 /// The sum of the elements that are not NaN. The result has the type [`Item::Wide`]: an `f32` for
 /// `f16`, `bf16` and `f32`, and an `f64` for `f64`. As in NumPy's `nansum`, the sum is 0 if there
-/// are no elements or all of them are NaN, and it is NaN only if there are infinities of both signs.
+/// are no elements or all of them are NaN, and it is NaN only if there are infinities of both
+/// signs.
 ///
 /// The bound on the error is that of [`Sum`](super::Sum), over the elements that are not NaN.
 ///
@@ -38,9 +39,9 @@ pub struct NanSum;
 
 kernels!(NanSum, nansum: f16, bf16, f32, f64);
 
-/// The mean of the elements that are not NaN: their sum, as [`NanSum`] computes it, divided by their
-/// number in `f64` and rounded to [`Item::Wide`]. As in NumPy's `nanmean`, the mean is NaN if there
-/// are no elements or all of them are NaN.
+/// The mean of the elements that are not NaN: their sum, as [`NanSum`] computes it, divided by
+/// their number in `f64` and rounded to [`Item::Wide`]. As in NumPy's `nanmean`, the mean is NaN if
+/// there are no elements or all of them are NaN.
 ///
 /// ```
 /// use warpfold::{Device, NanMean};
