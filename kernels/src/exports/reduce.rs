@@ -27,6 +27,8 @@
 //!   (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
 //! - Four are for `logsumexp`, because so much arithmetic hides the loads, and its code would be
 //!   almost twice as long with eight. Not measured.
+//! - Four are for `nansum` of halves, because with eight ptxas uses the first load of a whole round
+//!   before it asks for the sixth. Not measured.
 //! - Three are for `ssd` of i8, because with four ptxas spills registers for sm_120.
 
 use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
@@ -120,7 +122,8 @@ kernels! {
     unary: [product] x [u128] => u128, 4;
     unary: [sum product] x [F16 Bf16 f32] => f32, 8;
     unary: [sum product] x [f64] => f64, 8;
-    unary: [nansum] x [F16 Bf16 f32 f64] => CountAndSum, 8;
+    unary: [nansum] x [F16 Bf16] => CountAndSum, 4;
+    unary: [nansum] x [f32 f64] => CountAndSum, 8;
     unary: [wide] x [F16 Bf16] => f64, 8;
     unary: [wide] x [f32] => f64, 8 then 6;
     unary: [checked] x [i64] => i128, 4;
