@@ -98,16 +98,19 @@ fn production(name: &str, rest: &str) -> KernelTraits {
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     KernelTraits {
         module: name.strip_suffix(SINGLE).unwrap_or(name).to_owned(),
-        // The kernels of these operations compute in double precision, whatever the element is.
-        element: (!["exact", "moments", "wide"].contains(&op)).then(|| element.to_owned()),
+        // The kernels of these operations compute in double precision, whatever the element is, or,
+        // as `nansum`, have a result in double precision.
+        element: (!["exact", "moments", "nansum", "wide"].contains(&op))
+            .then(|| element.to_owned()),
         op: Some(op.to_owned()),
         // Without this bound ptxas uses only 32 registers, and half of the loads wait for the
         // others. A small input of pairs is one block of 512 threads at most, and with 1024 ptxas
-        // spills registers of `ssd` of i8 for sm_120.
-        most_threads: Some(if single.is_some() && ["dot", "ssd"].contains(&op) {
-            512
-        } else {
-            1024
+        // spills registers of `ssd` of i8 for sm_120. Sums of exponentials have blocks of 512
+        // threads at most, and with 1024 ptxas spills registers of those of f64 from sm_90 on.
+        most_threads: Some(match (op, element) {
+            ("dot" | "ssd", _) if single.is_some() => 512,
+            ("logsumexp", "f64") => 512,
+            _ => 1024,
         }),
         block_size: None,
         // In an exact sum there are barriers after a block clears its cells, after it adds to them,
@@ -301,6 +304,8 @@ mod tests {
         assert_eq!((traits.element.as_deref(), traits.most_threads), (Some("bf16"), Some(1024)));
         assert_eq!((traits.least_arch, traits.later_arch), (None, Some(NvvmArch::Compute90)));
         assert_eq!(super::traits("reduce_moments_f32").element, None);
+        assert_eq!(super::traits("reduce_logsumexp_f32").most_threads, Some(1024));
+        assert_eq!(super::traits("reduce_logsumexp_f64").most_threads, Some(512));
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));

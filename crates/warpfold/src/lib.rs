@@ -63,10 +63,11 @@ pub use device::{
 };
 pub use reducer::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
-    CompensatedSum, CountNonzero, Dot, Error, Extremes, Indexed, Input, Item, Key, KeyRuns, Max,
-    MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Offset, Operation, Product, Reducer,
-    ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
-    SegmentStatus, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    CompensatedSum, CountNan, CountNonzero, Dot, Error, ExpSum, Extremes, Indexed, Input, Item,
+    Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
+    Norm2, Numbers, Offset, Operation, Product, Reducer, ReproducibleSum, RowOperation, RowReducer,
+    RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
+    SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

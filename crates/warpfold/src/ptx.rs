@@ -5,6 +5,8 @@
 //! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
 //! `rows` and `segments`, and `runs`, which find segments.
 
+#![allow(clippy::unreadable_literal, reason = "the build script writes lengths without separators")]
+
 #[cfg(feature = "testing")]
 mod replaced;
 

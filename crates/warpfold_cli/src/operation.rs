@@ -15,6 +15,9 @@ pub(crate) enum Operation {
     Mean,
     Var,
     Std,
+    NanSum,
+    NanMean,
+    LogSumExp,
     Min,
     Max,
     MinMax,
@@ -43,7 +46,7 @@ use Operation as O;
 
 impl Operation {
     /// All operations, in the order in which the help lists them.
-    pub(crate) const ALL: [Self; 32] = [
+    pub(crate) const ALL: [Self; 35] = [
         O::Sum,
         O::WrappingSum,
         O::CheckedSum,
@@ -54,6 +57,9 @@ impl Operation {
         O::Mean,
         O::Var,
         O::Std,
+        O::NanSum,
+        O::NanMean,
+        O::LogSumExp,
         O::Min,
         O::Max,
         O::MinMax,
@@ -102,6 +108,12 @@ impl Operation {
             O::Mean => ("mean", "The mean"),
             O::Var => ("var", "The variance: of all elements, or with --ddof 1 of a sample"),
             O::Std => ("std", "The standard deviation, the root of what `var` prints"),
+            O::NanSum => ("nansum", "The sum of the floats that are not NaN"),
+            O::NanMean => ("nanmean", "The mean of the floats that are not NaN"),
+            O::LogSumExp => (
+                "logsumexp",
+                "The logarithm of the sum of exponentials of floats, without overflow",
+            ),
             O::Min => ("min", "The least element; NaNs are ignored"),
             O::Max => ("max", "The greatest element; NaNs are ignored"),
             O::MinMax => ("minmax", "The least and the greatest element; NaNs are ignored"),

@@ -5,9 +5,9 @@ use half::{bf16, f16};
 use num_bigint::BigInt;
 use warpfold::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
-    CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, Norm2, Product, Reducer, ReproducibleSum, RowOperation, SegmentOperation,
-    SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
+    CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
+    Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
+    SegmentOperation, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -351,6 +351,9 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::Mean => choose!(at, all, Moments, single, mean),
         O::Var => choose!(at, all, Moments, single, variance),
         O::Std => choose!(at, all, Moments, single, deviation),
+        O::NanSum => choose!(at, floats, NanSum, single, plain),
+        O::NanMean => choose!(at, floats, NanMean, single, plain),
+        O::LogSumExp => choose!(at, floats, LogSumExp, single, plain),
         O::Min if dtype == Dtype::Bool => choose!(at, all, Min, single, truth),
         O::Min => choose!(at, all, Min, single, plain),
         O::Max if dtype == Dtype::Bool => choose!(at, all, Max, single, truth),

@@ -36,7 +36,7 @@ fn results_are_those_of_loops() {
     let kinds: [(&str, &[&str]); 10] = [
         ("<f4", &["sum", "argmax", "mean", "compensated", "wide", "norm2"]),
         ("<i4", &["sum", "argmin", "wrapping-sum", "norm1", "bit-xor"]),
-        ("<f8", &["sum", "var", "min", "maximum"]),
+        ("<f8", &["sum", "var", "min", "maximum", "logsumexp", "nanmean"]),
         ("|u1", &["max", "sum-squares", "mean"]),
         ("|i1", &["min", "max-abs", "sum"]),
         ("<f2", &["sum", "max", "count"]),
@@ -95,7 +95,7 @@ fn every_operation_has_rows_or_says_so() {
     folder.write("f.npy", &Input::new("<f4", &[4, 9], true).npy());
     for operation in help::operations() {
         let file = match operation.as_str() {
-            "compensated" | "wide" | "exact" => "f.npy",
+            "compensated" | "wide" | "exact" | "nansum" | "nanmean" | "logsumexp" => "f.npy",
             _ => "i.npy",
         };
         if ["dot", "distance", "squared-distance"].contains(&operation.as_str()) {

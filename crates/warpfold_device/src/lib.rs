@@ -61,6 +61,7 @@
 //! | [`unroll`], [`words`] | loops with constant indices, and accumulators as 32-bit words |
 //! | [`warp`] | combining the accumulators of a warp |
 //! | [`key`], [`item`], [`source`] | types of elements, and the arrays that hold them |
+//! | [`exp`] | the exponential function |
 //! | [`Fold`], [`Reduction`] | the traits that define an operation |
 //! | [`block`] | combining the accumulators of a block |
 //! | [`grid_reduction`] | combining the accumulators of a grid |
@@ -129,6 +130,7 @@ pub mod block;
 pub mod cut;
 mod entry;
 pub mod exact;
+pub mod exp;
 pub mod grid;
 pub mod grid_reduction;
 pub mod item;

@@ -26,6 +26,10 @@
 //!   (attempt 39; H100, minmax f32 of 2^24: four 18.5, six 17.2). Two are for `minmax` of 64 and
 //!   128 bits, because one round's arithmetic then runs while the other round's loads are under way
 //!   (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
+//! - Four are for `logsumexp`, because so much arithmetic hides the loads, and its code would be
+//!   almost twice as long with eight. Not measured.
+//! - Four are for `nansum` of halves, because with eight ptxas uses the first load of a whole round
+//!   before it asks for the sixth. Not measured.
 //! - Three are for `ssd` of i8, because with four ptxas spills registers for sm_120.
 
 use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
@@ -37,7 +41,9 @@ use warpfold_device::op::bits::{self, Bits};
 use warpfold_device::op::careful::{Compensated, Exact as Checked, SumAndError, WideSum as Wide};
 use warpfold_device::op::count::Count;
 use warpfold_device::op::extreme::{Extreme, Extremes, MinMax as Minmax};
+use warpfold_device::op::logsumexp::{MaxAndSum, SumExp as Logsumexp};
 use warpfold_device::op::moments::{CountMeanM2, Moments};
+use warpfold_device::op::nansum::{CountAndSum, NanSum as Nansum};
 use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
@@ -118,6 +124,8 @@ kernels! {
     unary: [product] x [u128] => u128, 4;
     unary: [sum product] x [F16 Bf16 f32] => f32, 8;
     unary: [sum product] x [f64] => f64, 8;
+    unary: [nansum] x [F16 Bf16] => CountAndSum, 4;
+    unary: [nansum] x [f32 f64] => CountAndSum, 8;
     unary: [wide] x [F16 Bf16] => f64, 8;
     unary: [wide] x [f32] => f64, 8 then 6;
     unary: [checked] x [i64] => i128, 4;
@@ -129,6 +137,10 @@ single! {
     compensated, Bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 4;
     compensated, f32: f32 = Compensated<f32> => SumAndError<f32>, 8;
     compensated, f64: f64 = Compensated<f64> => SumAndError<f64>, 8;
+    logsumexp, F16: F16 = Logsumexp<F16> => MaxAndSum<f32>, 4;
+    logsumexp, Bf16: Bf16 = Logsumexp<Bf16> => MaxAndSum<f32>, 4;
+    logsumexp, f32: f32 = Logsumexp<f32> => MaxAndSum<f32>, 4;
+    logsumexp, f64: f64 = Logsumexp<f64> => MaxAndSum<f64>, 4;
     checked, i128: i128 = Checked<i128> => [u64; 3], 4;
     checked, u128: u128 = Checked<u128> => [u64; 3], 4;
     wrapping, u32: u32 = Wrapping => u32, 8, Ticket;

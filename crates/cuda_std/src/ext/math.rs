@@ -32,21 +32,34 @@ approximations! {
     ex2_approx = "llvm.nvvm.ex2.approx.f";
 }
 
-/// `a * b + c`, rounded once: PTX `fma.rn.f32`. On the host it is the standard library's function.
-#[inline(always)]
-#[must_use]
-pub fn fma(a: f32, b: f32, c: f32) -> f32 {
-    #[cfg(target_os = "cuda")]
-    {
-        unsafe extern "C" {
-            #[link_name = "llvm.fma.f32"]
-            fn fma(a: f32, b: f32, c: f32) -> f32;
+/// Declares fused multiplications and additions.
+macro_rules! fused {
+    ($($(#[$doc:meta])* $name:ident: $float:ty = $intrinsic:literal;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        #[must_use]
+        pub fn $name(a: $float, b: $float, c: $float) -> $float {
+            #[cfg(target_os = "cuda")]
+            {
+                unsafe extern "C" {
+                    #[link_name = $intrinsic]
+                    fn fma(a: $float, b: $float, c: $float) -> $float;
+                }
+                // SAFETY: arithmetic has no precondition.
+                unsafe { fma(a, b, c) }
+            }
+            #[cfg(not(target_os = "cuda"))]
+            a.mul_add(b, c)
         }
-        // SAFETY: arithmetic has no precondition.
-        unsafe { fma(a, b, c) }
-    }
-    #[cfg(not(target_os = "cuda"))]
-    a.mul_add(b, c)
+    )*};
+}
+
+fused! {
+    /// `a * b + c`, rounded once: PTX `fma.rn.f32`. On the host it is the standard library's
+    /// function.
+    fma: f32 = "llvm.fma.f32";
+    /// The same as [`fma`] for `f64`: PTX `fma.rn.f64`.
+    fma_f64: f64 = "llvm.fma.f64";
 }
 
 /// Declares operations on floats that are one instruction, or a few on older devices.

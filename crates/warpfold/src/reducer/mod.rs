@@ -86,13 +86,14 @@ pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
 pub use op::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
-    CompensatedSum, CountNonzero, Dot, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2,
-    Product, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    CompensatedSum, CountNan, CountNonzero, Dot, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
+    Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product, SoftmaxStats, SquaredDistance,
+    Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 pub use operation::{Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
-pub use raw::{Compensated, Extremes, Indexed};
+pub use raw::{Compensated, ExpSum, Extremes, Indexed};
 pub use rows::{Array, RowReducer};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,

@@ -76,6 +76,23 @@ unsafe impl<F: Item> Zeroable for Compensated<F> {}
 // SAFETY: two values of one `Pod` type, as in an array.
 unsafe impl<F: Item> Pod for Compensated<F> {}
 
+/// The greatest element and the sum of the exponentials of the differences from it: the raw result
+/// of [`LogSumExp`](super::LogSumExp) and [`SoftmaxStats`](super::SoftmaxStats), and the output of
+/// the latter, whose documentation says what the numbers are if elements are not finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct ExpSum<F> {
+    /// The greatest element `m`.
+    pub max: F,
+    /// The sum of `e^(x_i - m)` over all elements `x_i`.
+    pub sum: F,
+}
+
+// SAFETY: all bytes 0 are a valid value of each field.
+unsafe impl<F: Item> Zeroable for ExpSum<F> {}
+// SAFETY: two values of one `Pod` type, as in an array.
+unsafe impl<F: Item> Pod for ExpSum<F> {}
+
 /// Refuses to compile for a host on which a raw result has padding, which `Pod` forbids, or on
 /// which its index lies elsewhere than in the kernels.
 macro_rules! no_padding {
@@ -90,6 +107,7 @@ macro_rules! no_padding {
             assert!(std::mem::offset_of!(Raw, index) == $index_at);
             assert!(size_of::<Extremes<$type>>() == 2 * size_of::<$type>());
             assert!(size_of::<Compensated<$type>>() == 2 * size_of::<$type>());
+            assert!(size_of::<ExpSum<$type>>() == 2 * size_of::<$type>());
         };
     )*};
 }

@@ -32,6 +32,8 @@ pub enum KernelClass {
     Pair,
     /// Means and sums of squared deviations, which are merged by divisions.
     Moments,
+    /// Sums of exponentials.
+    Exponentials,
     /// Exact sums of floats, in integers.
     Exact,
 }
@@ -138,10 +140,13 @@ impl Shape {
 
     /// Whether a kernel for small inputs can reduce an input of `packs` packs in this shape: it has
     /// one block, whose threads take at most four packs of each array (`warpfold_device::single`).
-    /// The kernels for pairs are compiled for 512 threads at most.
+    /// The kernels for pairs and for exponentials are compiled for 512 threads at most.
     pub fn is_single(&self, packs: u64, class: KernelClass) -> bool {
         const LOADS: u64 = 4;
-        let most_threads = if class == KernelClass::Pair { 512 } else { 1024 };
+        let most_threads = match class {
+            KernelClass::Pair | KernelClass::Exponentials => 512,
+            _ => 1024,
+        };
         self.grid == 1 && self.block <= most_threads && packs <= LOADS * u64::from(self.block)
     }
 
@@ -451,6 +456,21 @@ const EXACT: [Row; 5] = [
     row(u64::MAX, Threads::Fixed(512), 32, false),
 ];
 
+/// For sums of exponentials. No block has more than 512 threads, because the kernel of f64 needs
+/// more registers than the 64 that a thread has in a block of 1024. No times in the notebook: these
+/// are the rows of `SMALL` with that bound, and then those of `MOMENTS`, whose kernels have about
+/// as much arithmetic.
+const EXPONENTIALS: [Row; 8] = [
+    row((1 << 11) - 8, Threads::OneBlock, 4, false),
+    row((1 << 12) - 8, Threads::OneBlock, 8, false),
+    SMALL[2],
+    SMALL[3],
+    SMALL[4],
+    SMALL[5],
+    one_each(128 * MEBIBYTE, 512),
+    row(u64::MAX, Threads::Fixed(512), 32, true),
+];
+
 /// The tables for a kernel, which are searched one after another.
 const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 4] {
     let is_wide = element_bytes >= if matches!(class, KernelClass::Extremes) { 8 } else { 16 };
@@ -459,6 +479,7 @@ const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'sta
         if element_bytes >= 4 { &TWO_MEBIBYTES } else { &TWO_MEBIBYTES_MORE };
     match (class, is_fast) {
         (KernelClass::Exact, _) => [&[], &[], &[], &EXACT],
+        (KernelClass::Exponentials, _) => [&[], &[], &[], &EXPONENTIALS],
         _ if is_wide => [&SMALL_WIDE, &TWO_MEBIBYTES_MORE, &MIDDLE_WIDE, double],
         (KernelClass::Plain, false) => [&SMALL, two_mebibytes, &MIDDLE_PLAIN, &PLAIN],
         (KernelClass::Plain, true) => [&SMALL, two_mebibytes, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
@@ -559,12 +580,13 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [KernelClass; 6] = [
+    const CLASSES: [KernelClass; 7] = [
         KernelClass::Plain,
         KernelClass::Indexed,
         KernelClass::Extremes,
         KernelClass::Pair,
         KernelClass::Moments,
+        KernelClass::Exponentials,
         KernelClass::Exact,
     ];
 
@@ -613,6 +635,14 @@ mod tests {
                 assert!(grid <= 2 || (grid - 2) * chunk < reach, "{extent:?} {class:?}");
                 assert!(block.is_multiple_of(32) && (32..=1024).contains(&block));
             }
+        }
+    }
+
+    #[test]
+    fn blocks_of_exponentials_have_at_most_512_threads() {
+        for extent in extents() {
+            let Shape { block, .. } = shape(extent, KernelClass::Exponentials, &H100);
+            assert!(block <= 512, "{extent:?}: {block}");
         }
     }
 

@@ -109,6 +109,8 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     extremes::<T>(bench, random);
     moments::<T>(bench, random);
     compensated::<T>(bench, random);
+    exponentials::<T>(bench, random);
+    numbers::<T>(bench, random);
 }
 
 /// Samples of values. Each has a combination of special values that the others lack.
@@ -258,6 +260,55 @@ fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
             )
         }
     });
+}
+
+/// Exponentials whose sum is exact in any order: half of them are 1, and the others vanish beside
+/// them. The maximum, or what it is decided by, is the last element in some samples.
+fn exponentials<T: Float>(bench: &Bench, random: &mut StdRng) {
+    let samples: [&[f64]; 4] = [
+        &[60_000.0, -60_000.0],
+        &[-3.0, f64::NEG_INFINITY],
+        &[f64::NEG_INFINITY],
+        &[f64::NEG_INFINITY, 5.0, f64::INFINITY, f64::NAN],
+    ];
+    for (set, sample) in samples.into_iter().enumerate() {
+        let values: Vec<T> = (0..ELEMENTS)
+            .map(|_| T::from_f64(*sample.choose(random).expect("it is not empty")))
+            .collect();
+        let cases = if set == 0 { &CASES[..] } else { &CASES[..8] };
+        bench.run_cases(cases, &format!("reduce_logsumexp_{}", T::NAME), [&values], |[x], raw| {
+            let numbers: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
+            let max = numbers[best(&numbers, -1.0, true)];
+            let sum = if max.is_finite() {
+                numbers.iter().filter(|&&x| x >= max).count() as f64
+            } else if max < 0.0 {
+                0.0
+            } else {
+                f64::NAN
+            };
+            same(at::<T::Wide>(raw, 0).to_f64(), max)?;
+            same(at::<T::Wide>(raw, size_of::<T::Wide>()).to_f64(), sum)
+        });
+    }
+}
+
+/// Small integers, many of which are replaced by NaNs of either sign, or all of them.
+fn numbers<T: Float>(bench: &Bench, random: &mut StdRng) {
+    for (set, share) in [0.3, 1.0, 0.0].into_iter().enumerate() {
+        let values: Vec<T> = (0..ELEMENTS)
+            .map(|_| match random.random_bool(share) {
+                true if random.random() => T::from_f64(f64::NAN),
+                true => T::from_f64(-f64::NAN),
+                false => T::from_f64(random.random_range(-8..=8).into()),
+            })
+            .collect();
+        let cases = if set == 0 { &CASES[..] } else { &CASES[..8] };
+        bench.run_cases(cases, &format!("reduce_nansum_{}", T::NAME), [&values], |[x], raw| {
+            let numbers = x.iter().map(|x| x.to_f64()).filter(|x| !x.is_nan());
+            crate::same(raw, &(numbers.clone().count() as u64).to_le_bytes())?;
+            same(at(raw, 8), numbers.sum::<f64>() + 0.0)
+        });
+    }
 }
 
 /// Tests sums that need more than 24 bits.

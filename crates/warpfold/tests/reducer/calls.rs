@@ -5,10 +5,11 @@ use std::{collections::HashSet, thread};
 
 use half::{bf16, f16};
 use warpfold::{
-    All, Any, ArgMin, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero, Device,
-    DeviceError, Dot, Error, Item, Max, MaxAbs, Min, MinMax, Minimum, Moments, Norm2, Operation,
-    Product, RawSlice, Reducer, SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
-    device::DeviceKind, reducer::Statistics, testing::Faults,
+    All, Any, ArgMin, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNan, CountNonzero,
+    Device, DeviceError, Dot, Error, ExpSum, Item, LogSumExp, Max, MaxAbs, Min, MinMax, Minimum,
+    Moments, NanMean, NanSum, Norm2, Operation, Product, RawSlice, Reducer, SoftmaxStats,
+    SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum, device::DeviceKind,
+    reducer::Statistics, testing::Faults,
 };
 
 use crate::support::{devices, skip};
@@ -36,6 +37,12 @@ fn nothing_has_a_sum_but_no_minimum() {
         assert_eq!(device.reduce(empty, SumSquares).unwrap(), 0.0);
         assert_eq!(device.reduce(empty, Norm2).unwrap(), 0.0);
         assert_eq!(device.reduce(empty, MaxAbs).unwrap(), 0.0);
+        assert_eq!(device.reduce(empty, NanSum).unwrap().to_bits(), 0);
+        assert!(device.reduce(empty, NanMean).unwrap().is_nan());
+        assert_eq!(device.reduce(empty, CountNan).unwrap(), 0);
+        assert_eq!(device.reduce(empty, LogSumExp).unwrap(), f32::NEG_INFINITY);
+        let of_nothing = ExpSum { max: f32::NEG_INFINITY, sum: 0.0 };
+        assert_eq!(device.reduce(empty, SoftmaxStats).unwrap(), of_nothing);
         assert_eq!(device.reduce((empty, view), Dot).unwrap(), 0.0);
         assert_eq!(device.reduce((view, empty), SquaredDistance).unwrap(), 0.0);
         assert_eq!(device.reduce(empty, CountNonzero).unwrap(), 0);
@@ -443,7 +450,7 @@ fn every_operation_has_its_kernel() {
             SumSquares MaxAbs Dot SquaredDistance Moments] [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64]);
         check!(&device, [WrappingSum CheckedSum BitAnd BitOr BitXor] [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128]);
         check!(&device, [Norm2] [i8 u8 i16 u16 f16 bf16 f32 f64]);
-        check!(&device, [CompensatedSum] [f16 bf16 f32 f64]);
+        check!(&device, [CompensatedSum LogSumExp SoftmaxStats NanSum NanMean CountNan] [f16 bf16 f32 f64]);
         check!(&device, [WideSum] [f16 bf16 f32]);
     }
 }

@@ -9,8 +9,10 @@ mod support;
 
 mod calls;
 mod cases;
+mod exponentials;
 mod floats;
 mod host;
 mod integers;
+mod nans;
 mod random;
 mod special;

@@ -2,7 +2,8 @@
 
 use rand::{Rng, seq::SliceRandom};
 use warpfold::{
-    Array, CompensatedSum, Device, Item, Moments, RowOperation, Sum, device::DeviceClass, half::f16,
+    Array, CompensatedSum, Device, Item, LogSumExp, Moments, RowOperation, SoftmaxStats, Sum,
+    device::DeviceClass, half::f16,
 };
 
 use super::{seed::random, support::devices};
@@ -79,6 +80,8 @@ fn neither_place_nor_neighbours_change_a_bit() {
             check::<f16, Sum>(&device, &halves[..n], &halves[20_000..]);
             check::<f64, Sum>(&device, &doubles[..n], &doubles[20_000..]);
             check::<f64, CompensatedSum>(&device, &doubles[..n], &doubles[20_000..]);
+            check::<f32, LogSumExp>(&device, &values[..n], &values[20_000..]);
+            check::<f64, SoftmaxStats>(&device, &doubles[..n], &doubles[20_000..]);
         }
     }
 }
@@ -98,6 +101,7 @@ fn no_class_of_device_changes_a_bit() {
                 found.extend(text::<f32, Sum>(&device, &values, &[7, 40_000], &[40_000, 1], 5));
                 found.extend(text::<f32, Sum>(&device, &values, &[40, 7000], &[1, 40], 0));
                 found.extend(text::<f32, Moments>(&device, &values, &[100, 999], &[1001, 1], 0));
+                found.extend(text::<f32, SoftmaxStats>(&device, &values, &[7, 9000], &[1, 7], 0));
                 all.push(found);
             }
         }

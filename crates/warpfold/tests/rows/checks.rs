@@ -2,7 +2,7 @@
 //! wrote, no barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, Array, Device, Item, Moments, RowOperation, Sum,
+    ArgMax, Array, Device, Item, LogSumExp, Moments, NanSum, RowOperation, Sum,
     half::f16,
     testing::{Instrument, Seen},
 };
@@ -51,5 +51,7 @@ fn no_check_finds_anything() {
     check_layouts::<u8, Sum>(1);
     check_layouts::<f16, ArgMax>(f16::ONE);
     check_layouts::<f64, Moments>(1.0);
+    check_layouts::<f32, LogSumExp>(1.0);
+    check_layouts::<f32, NanSum>(1.0);
     check_layouts::<i128, Sum>(1);
 }

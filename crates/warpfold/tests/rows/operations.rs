@@ -4,8 +4,9 @@
 use rand::Rng;
 use warpfold::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
-    CompensatedSum, CountNonzero, Device, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, Norm2, Product, RowOperation, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    CompensatedSum, CountNan, CountNonzero, Device, ExpSum, Item, LogSumExp, Max, MaxAbs, Maximum,
+    Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, RowOperation, SoftmaxStats,
+    Sum, SumAbs, SumSquares, WideSum, WrappingSum,
     half::{bf16, f16},
 };
 
@@ -68,10 +69,10 @@ of_types! {
     checked_sums: |x| (x % 128).into(), [u32 u64 u128 i32 i64 i128], [CheckedSum];
     floats: |x| f32::from(x % 8).into(), [f32 f64],
         [Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
-         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum];
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum NanSum NanMean CountNan];
     halves: |x| (x % 8).into(), [f16 bf16],
         [Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
-         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum];
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum NanSum NanMean CountNan];
     wide_sums: |x| (x % 8).into(), [f32], [WideSum];
 }
 
@@ -114,6 +115,51 @@ fn moments() {
     }
 }
 
+/// The sum of the exponentials of a row agrees with a plain loop to some digits, because
+/// exponentials are rounded.
+#[test]
+fn exponentials() {
+    fn check<T: Item>(device: &Device, make: impl Fn(f64) -> T, roundoff: f64)
+    where
+        SoftmaxStats: RowOperation<T, Output = ExpSum<T::Wide>>,
+        LogSumExp: RowOperation<T, Output = T::Wide>,
+        T::Wide: Into<f64>,
+    {
+        let mut random = random();
+        let bytes: Vec<u8> = (0..20_000).map(|_| random.random()).collect();
+        // The numbers from -16 to 16 have few digits, so that every type has them.
+        let number = |&byte: &u8| f64::from(byte) / 8.0 - 16.0;
+        let values: Vec<T> = bytes.iter().map(|byte| make(number(byte))).collect();
+        for length in LENGTHS {
+            let rows = (values.len() / length).min(40);
+            let matrix = &values[..rows * length];
+            let matrix = Array::new(matrix, &[rows as u64, length as u64]).unwrap();
+            let stats = device.reduce_rows(&matrix, SoftmaxStats).unwrap();
+            let logarithms = device.reduce_rows(&matrix, LogSumExp).unwrap();
+            for ((row, stats), found) in bytes.chunks(length).zip(stats).zip(logarithms) {
+                let max = row.iter().map(number).fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = row.iter().map(|byte| (number(byte) - max).exp()).sum();
+                let (found_max, found_sum) = (stats.max.into(), stats.sum.into());
+                let name = T::NAME;
+                assert_eq!(found_max, max, "{name} {length}");
+                let bound = 200.0 * roundoff;
+                assert!(
+                    (found_sum - sum).abs() <= bound * sum,
+                    "{name} {length}: {found_sum} {sum}"
+                );
+                let (found, exact): (f64, f64) = (found.into(), max + sum.ln());
+                assert!((found - exact).abs() <= bound * 16.0, "{name} {length}: {found} {exact}");
+            }
+        }
+    }
+    for device in devices() {
+        check::<f16>(&device, f16::from_f64, f64::from(f32::EPSILON) / 2.0);
+        check::<bf16>(&device, bf16::from_f64, f64::from(f32::EPSILON) / 2.0);
+        check::<f32>(&device, |x| x as f32, f64::from(f32::EPSILON) / 2.0);
+        check::<f64>(&device, |x| x, f64::EPSILON / 2.0);
+    }
+}
+
 /// NaNs, infinities and zeros of both signs, in rows beside each other.
 #[test]
 fn special_values() {
@@ -122,6 +168,10 @@ fn special_values() {
         [1.0, nan, -2.0],
         [nan, nan, nan],
         [inf, -inf, 0.0],
+        [-inf, -inf, -inf],
+        [-inf, 1.5, -inf],
+        [inf, inf, 2.0],
+        [inf, nan, -inf],
         [0.0, -0.0, 0.0],
         [-0.0, 0.0, -0.0],
         [3.0, 3.0, -inf],
@@ -138,6 +188,7 @@ fn special_values() {
                 }
             })*};
         }
-        alike!(Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum Any);
+        alike!(Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum Any
+            LogSumExp SoftmaxStats NanSum NanMean CountNan);
     }
 }

@@ -10,7 +10,7 @@ use crate::operation::Operation;
 
 /// Half the distance from 1 to the next float of the type in which elements are added: `f64` for
 /// `f64`, and `f32` for the others.
-fn unit_roundoff(dtype: Dtype) -> f64 {
+pub(super) fn unit_roundoff(dtype: Dtype) -> f64 {
     2f64.powi(if dtype == Dtype::F64 { -53 } else { -24 })
 }
 
@@ -33,6 +33,7 @@ pub(super) struct FloatSum {
     sum: ExactSum,
     magnitudes: ExactSum,
     specials: Specials,
+    /// The number of terms.
     n: u64,
 }
 
@@ -68,6 +69,15 @@ impl FloatSum {
                 self.add_product(difference, difference);
                 self.add(2.0 * difference * rest, 0.0);
             }),
+            Operation::NanSum | Operation::NanMean => {
+                for x in first.iter().map(|x| x.float()) {
+                    if x.is_nan() {
+                        self.n -= 1;
+                    } else {
+                        self.add(x, 0.0);
+                    }
+                }
+            }
             _ => first.iter().for_each(|x| self.add(x.float(), 0.0)),
         }
     }
@@ -96,7 +106,8 @@ impl FloatSum {
     pub(super) fn verdict(&self, value: f64, result: Dtype, depth: u64) -> Verdict {
         let is_root = matches!(self.operation, Operation::Norm2 | Operation::Distance);
         let Specials { is_nan, is_positive_infinite, is_negative_infinite } = self.specials;
-        if is_nan || (is_positive_infinite && is_negative_infinite) {
+        let is_mean = self.operation == Operation::NanMean;
+        if is_nan || (is_mean && self.n == 0) || (is_positive_infinite && is_negative_infinite) {
             return Verdict { agrees: value.is_nan(), reference: "NaN".into(), bound: None };
         }
         if is_positive_infinite || is_negative_infinite {
@@ -105,7 +116,9 @@ impl FloatSum {
             return Verdict { agrees, reference: infinity.to_string(), bound: None };
         }
         let (exact, magnitude) = (self.sum.value(), self.magnitudes.value());
-        let reference = if is_root { exact.sqrt() } else { exact };
+        // The sum of a mean is divided by the number of its terms.
+        let divisor = if is_mean { self.n as f64 } else { 1.0 };
+        let reference = if is_root { exact.sqrt() } else { exact / divisor };
         let greatest = if result == Dtype::F64 { f64::MAX } else { f32::MAX.into() };
         let u = unit_roundoff(result);
         // Terms or partial sums may have overflowed, in some order.
@@ -115,6 +128,7 @@ impl FloatSum {
             // The root of (1 + e) is at most 1 + e, or the root of what the square may be wrong by.
             _ if is_root && bound < exact => reference * (bound / exact) + reference * 2.0 * u,
             _ if is_root => bound.sqrt() + reference * 2.0 * u,
+            _ if is_mean => bound / divisor + reference.abs() * 2.0 * u,
             _ => bound,
         };
         let difference = match self.operation {
@@ -146,7 +160,9 @@ impl FloatSum {
                 u * exact.abs() + 2.0 * grown(u, 2 * depth).powi(2) * magnitude + rounded
             }
             Operation::Wide => grown(2f64.powi(-53), depth) * magnitude + rounded,
-            Operation::Sum | Operation::Norm1 => grown(u, depth) * magnitude + rounded,
+            Operation::Sum | Operation::NanSum | Operation::NanMean | Operation::Norm1 => {
+                grown(u, depth) * magnitude + rounded
+            }
             // A product or a square of a difference has up to three roundings more.
             _ => grown(u, depth + 3) * magnitude + rounded + 2.0 * self.n as f64 * least,
         }

@@ -7,6 +7,7 @@
 //! rounding is 2^-53, and at most a few hundred of them lie between an element and the result.
 
 mod element;
+mod exponentials;
 mod float;
 mod integer;
 mod moments;
@@ -21,6 +22,7 @@ use crate::{
 };
 
 pub(crate) use element::Number;
+use exponentials::Exponentials;
 use float::{FloatProduct, FloatSum};
 use integer::{IntegerProduct, IntegerSum};
 use moments::MomentFacts;
@@ -51,6 +53,7 @@ enum Kind {
     FloatSum(Box<FloatSum>),
     FloatProduct(FloatProduct),
     Moments(Box<MomentFacts>),
+    Exponentials(Exponentials),
     Order(Order),
     Count(Count),
     Bits(Bits),
@@ -82,6 +85,8 @@ impl Facts {
             | O::Exact
             | O::Compensated
             | O::Wide
+            | O::NanSum
+            | O::NanMean
             | O::Norm1
             | O::Norm2
             | O::SumSquares
@@ -97,6 +102,7 @@ impl Facts {
             O::Product if is_float => Kind::FloatProduct(FloatProduct::new(dtype)),
             O::Product => Kind::IntegerProduct(IntegerProduct::new(dtype)),
             O::Mean | O::Var | O::Std => Kind::Moments(Box::new(MomentFacts::new())),
+            O::LogSumExp => Kind::Exponentials(Exponentials::new()),
             O::Min
             | O::Max
             | O::MinMax
@@ -125,6 +131,7 @@ impl Facts {
             Kind::FloatSum(sum) => sum.feed(first, second),
             Kind::FloatProduct(product) => product.feed(first),
             Kind::Moments(moments) => moments.feed(first),
+            Kind::Exponentials(sum) => sum.feed(first),
             Kind::Order(order) => order.feed(first),
             Kind::Count(count) => count.feed(first),
             Kind::Bits(bits) => bits.feed(first),
@@ -170,6 +177,9 @@ impl Facts {
             }
             (Kind::Moments(moments), Answer::One(Value::Float(value, _))) => {
                 moments.verdict(self.operation, *value, ddof)
+            }
+            (Kind::Exponentials(sum), Answer::One(Value::Float(value, dtype))) => {
+                sum.verdict(*value, *dtype, depth)
             }
             (Kind::Order(order), _) => same(answer, &order.answer(self.operation, self.dtype)),
             (Kind::Count(count), _) => same(answer, &count.answer(self.operation, self.n)),

@@ -58,6 +58,9 @@ fn right_floats_agree_and_others_do_not() {
         (O::Mean, mean),
         (O::Var, squares / 5.0 - mean * mean),
         (O::Std, (squares / 5.0 - mean * mean).sqrt()),
+        (O::NanSum, 6.0),
+        (O::NanMean, mean),
+        (O::LogSumExp, FLOATS.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln()),
         (O::Norm1, 8.5),
         (O::SumSquares, squares),
         (O::Norm2, squares.sqrt()),
@@ -75,6 +78,35 @@ fn right_floats_agree_and_others_do_not() {
             assert_eq!(verdict.agrees, is_right, "{operation} {value}: {verdict:?}");
         }
     }
+}
+
+#[test]
+fn what_is_not_finite_is_known() {
+    use Operation as O;
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let right = |operation, elements: [f32; 3], value: f32| {
+        let facts = facts(operation, Dtype::F32, &elements);
+        for (value, is_right) in [(value, true), (7.5, value.total_cmp(&7.5).is_eq())] {
+            let verdict = facts.verdict(&Answer::One(value.value()), 10, 0);
+            assert_eq!(
+                verdict.agrees, is_right,
+                "{operation} of {elements:?}: {value} {verdict:?}"
+            );
+        }
+    };
+    right(O::NanSum, [nan, 1.5, 2.0], 3.5);
+    right(O::NanSum, [nan, nan, nan], 0.0);
+    right(O::NanSum, [nan, inf, -inf], nan);
+    right(O::NanSum, [nan, inf, 1.0], inf);
+    right(O::NanMean, [nan, 1.0, 14.0], 7.5);
+    right(O::NanMean, [nan, nan, nan], nan);
+    right(O::NanMean, [nan, -inf, 1.0], -inf);
+    right(O::LogSumExp, [nan, inf, 1.0], nan);
+    right(O::LogSumExp, [inf, 1.0, nan], nan);
+    right(O::LogSumExp, [-inf, inf, 1.0], inf);
+    right(O::LogSumExp, [-inf, -inf, -inf], -inf);
+    right(O::LogSumExp, [-inf, 7.5, -inf], 7.5);
+    right(O::LogSumExp, [-1e30, 1e30, 0.0], 1e30);
 }
 
 #[test]
