@@ -4,10 +4,11 @@
 //!
 //! The mutants are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
 //! are also replayed on an H100 under compute-sanitizer. Those of `more.json` (other types,
-//! operations and block sizes), of `reducer.json` (the production reducer), of `segments.rs` and of
+//! operations and block sizes), of `reducer.json` (the production reducer), of `rows.rs`, `segments.rs` and
 //! `runs.rs` are only simulated.
 
 mod reducer;
+mod rows;
 mod runs;
 mod sanitizer;
 mod segments;

@@ -1,0 +1,165 @@
+//! Mutants of the kernel that sums rows, whose warps copy tiles and wait for them, and whose tasks
+//! meet in shared memory and through words that one of them polls.
+
+use std::collections::BTreeSet;
+
+use bench::edit::{Edit, apply};
+use simt::{Arg, LaunchConfig, Memory, Module, check};
+
+/// The kernel.
+const ENTRY: &str = "rows_sum_f32";
+/// Threads of a block.
+const THREADS: u32 = 128;
+/// The warps of a team are 2 to this number: all warps of a block.
+const TEAM: u32 = 2;
+/// Tiles of a task.
+const TASK: u32 = 2;
+
+/// Neighbouring columns, each of which is reduced. One column is a row in one piece.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    count: u32,
+    length: u32,
+}
+
+/// A long row and 32 columns, with several teams and a last tile that is not whole.
+const SHAPES: [Columns; 2] =
+    [Columns { count: 1, length: 40_037 }, Columns { count: 32, length: 1300 }];
+
+impl Columns {
+    fn value(self, column: u32, step: u32) -> f32 {
+        ((step * self.count + column) % 7) as f32
+    }
+
+    /// The sums, which are whole numbers.
+    fn expected(self) -> Vec<f32> {
+        let sum = |column| (0..self.length).map(|step| self.value(column, step)).sum();
+        (0..self.count).map(sum).collect()
+    }
+
+    /// What a launch says of its tiles: rows, steps, bytes from a row and from a step to the next,
+    /// lanes of a row, the staging, bytes of a unit, and the logarithm of the units of a line.
+    fn tile(self) -> [u32; 8] {
+        match self.count {
+            1 => [1, 1024, 0, 4, 32, 0, 4, 0],
+            _ => [32, 32, 4, 128, 1, 1, 16, 3],
+        }
+    }
+
+    /// Sizes and strides in bytes: those of the rows, which count units of 16 bytes if there are
+    /// several, and those of the steps.
+    fn dims(self) -> [(u32, u32); 2] {
+        let row = if self.count == 1 { (1, 4 * self.length) } else { (self.count / 4, 16) };
+        [row, (self.length, 4 * self.count)]
+    }
+}
+
+/// What the checks find in one order of the warps, and the results.
+struct Outcome {
+    classes: BTreeSet<&'static str>,
+    text: String,
+    sums: Vec<f32>,
+}
+
+fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
+    let module = Module::from_ptx(ENTRY, ptx).unwrap();
+    let kernel = module.kernel(ENTRY).unwrap();
+    let Columns { count, length } = columns;
+    let values: Vec<f32> = (0..length)
+        .flat_map(|step| (0..count).map(move |column| columns.value(column, step)))
+        .collect();
+    let [tile_rows, tile_steps, row_step, step, lanes, staging, unit, fast] = columns.tile();
+    let tiles = length.div_ceil(tile_steps);
+    let tasks = tiles.div_ceil(TASK);
+    let teams = tasks.div_ceil(1 << TEAM);
+    assert!(teams > 1);
+
+    let memory = Memory::checked(4 << 20);
+    let upload = |bytes: &[u8]| {
+        let address = memory.alloc(bytes.len() as u64).unwrap();
+        memory.write(address, bytes).unwrap();
+        address
+    };
+    let input = upload(bytemuck::cast_slice(&values));
+    let output = memory.alloc(u64::from(4 * count)).unwrap();
+    let slots = upload(&vec![0; (8 * teams * tile_rows) as usize]);
+    let small = [
+        tile_rows,
+        tile_steps,
+        row_step,
+        step,
+        tiles,
+        TASK,
+        tasks,
+        1,
+        TEAM,
+        lanes,
+        (1 << 16) / lanes,
+        staging,
+        unit,
+        fast,
+        1,
+        1,
+    ];
+    let mut args: Vec<Arg> = [input, output, slots].map(Arg::Pointer).into();
+    args.extend([0, u64::from(count), u64::from(length)].map(Arg::U64));
+    args.extend(small.map(Arg::U32));
+    // The kernel takes nine dimensions.
+    let rest = std::iter::repeat_n((1, 0), 7);
+    for (size, stride) in columns.dims().into_iter().chain(rest) {
+        args.extend([Arg::U64(size.into()), Arg::I64(stride.into())]);
+    }
+    let config = LaunchConfig {
+        seed,
+        // The budget ends a mutant that would wait for ever.
+        budget: Some(1 << 24),
+        ..LaunchConfig::new(teams, THREADS)
+    };
+    let checked = check(kernel, &config, &args, &memory).unwrap();
+    let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
+    let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
+    let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
+    let mut sums = vec![0.0; count as usize];
+    if checked.fault.is_none() {
+        memory.read(output, bytemuck::cast_slice_mut(&mut sums)).unwrap();
+    }
+    Outcome { classes, text: text.join("\n"), sums }
+}
+
+/// A mutant: its name, the class of the error, and the instruction that is changed.
+struct Mutant(&'static str, &'static str, (&'static str, usize, usize), &'static str);
+
+const MUTANTS: [Mutant; 6] = [
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 1, 1), "//"),
+    Mutant("no barrier behind a tile", "in-flight", ("bar.warp.sync", 3, 9), "//"),
+    Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 2), "//"),
+    Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 3), "st.global.u64"),
+    Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 1, 3), "ld.global.u64"),
+    Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 3), "st.global.u64"),
+];
+
+#[test]
+fn mutants_of_the_kernel_for_rows_are_found() {
+    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == ENTRY).unwrap();
+    let ptx = kernel.text((9, 0)).unwrap();
+    let seeds = [None, Some(1), Some(2)];
+    for (columns, seed) in SHAPES.into_iter().flat_map(|columns| seeds.map(|seed| (columns, seed)))
+    {
+        let clean = run(&ptx, columns, seed);
+        assert!(clean.classes.is_empty(), "{columns:?}, seed {seed:?}:\n{}", clean.text);
+        assert_eq!(clean.sums, columns.expected(), "{columns:?}");
+    }
+    let mut failures = Vec::new();
+    for Mutant(name, class, (find, nth, of), with) in MUTANTS {
+        let edit = Edit { find: find.into(), nth, of, with: with.into() };
+        let mutant = apply(&ptx, ENTRY, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for seed in seeds {
+            let found: Vec<_> =
+                SHAPES.map(|columns| run(&mutant, columns, seed).classes).into_iter().collect();
+            if !found.iter().any(|classes| classes.contains(class)) {
+                failures.push(format!("{name}, seed {seed:?}, is {found:?} and not {class}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
