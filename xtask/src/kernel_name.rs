@@ -149,11 +149,12 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         } else {
             640
         }),
-        later_most_threads: has_table.then_some(match op {
-            "moments" => 640,
-            _ if op.starts_with("arg") || bits == Some(16) => 768,
-            "minmax" if bits == Some(64) => 768,
-            _ => 896,
+        later_most_threads: has_table.then_some(match (op, bits) {
+            ("logsumexp", Some(64)) => 384,
+            ("moments" | "logsumexp" | "nansum", _) | ("minmax", Some(16)) => 512,
+            ("minmax" | "count", _) | (_, Some(16 | 128)) => 640,
+            _ if op.starts_with("arg") => 640,
+            _ => 768,
         }),
         ..production(name, rest)
     }

@@ -1,6 +1,6 @@
 //! What a lane makes of its part of a row.
 
-use super::{LINE, PACK, PART_BYTES, Plan, Tile, padded};
+use super::{LINE, PACK, PART_BYTES, Plan, Tile, WORD, padded};
 use crate::item::{Item, Pack};
 use crate::source::One;
 use crate::unroll::each;
@@ -51,8 +51,9 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     // Whether the elements of a row lie at equal distances in the padded tile, too.
     let is_even = plan.step.is_multiple_of(LINE);
     // Most parts are whole. Their packs are read all at once, because a lane then waits for shared
-    // memory once and not eight times. Older devices have too few registers for that.
-    let is_full = target::arch() >= 900 && count == most;
+    // memory once and not eight times. Older devices have too few registers for that, and packs of
+    // many narrow elements gain nothing, because their arithmetic takes longer than the wait.
+    let is_full = target::arch() >= 900 && size_of::<T>() >= WORD as usize && count == most;
     let full = |packs: [Pack; PACKS]| {
         let mut kept = R::start();
         each(PACKS, |i| kept = R::pack(kept, packs[i], i as u32));
@@ -71,7 +72,7 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
         }
         // A part is a column of 32, and the distance of its elements is a constant.
         let column_step = WARP * size_of::<T>() as u32;
-        if is_full && column_step >= LINE && plan.step == column_step {
+        if is_full && plan.step == column_step {
             let from = tile.add(padded(at) as usize);
             let mut packs = [[0; 4]; PACKS];
             each(PACKS, |i| {

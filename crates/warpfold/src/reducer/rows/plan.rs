@@ -29,7 +29,7 @@ pub(super) const MOST_ROWS: u64 = WARP;
 /// The most words of a slot.
 const MOST_WORDS: u64 = 8;
 /// Warps that a multiprocessor has room for at a time, in most kernels.
-const RESIDENT: u64 = 28;
+const RESIDENT: u64 = 24;
 
 /// What stands for the lanes of a row where a warp divides by them:
 /// `warpfold_device::rows::Plan::lane_share`.
