@@ -152,7 +152,7 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         later_most_threads: has_table.then_some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
             ("moments" | "logsumexp" | "nansum", _) | ("minmax", Some(16)) => 512,
-            ("minmax" | "count", _) | (_, Some(16 | 128)) => 640,
+            ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,
         }),
