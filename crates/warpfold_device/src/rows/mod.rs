@@ -286,6 +286,7 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
 
         grid::wait_for_dependencies();
         let mut here = Tile { group, task, number: 0 };
+        #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
         while has_task {
             control::keep_rolled();
             let shift = stager.stage::<T>(tiles, here, &plan);
@@ -301,7 +302,7 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
             thread::sync_threads();
             if member == 0 && has_task {
                 let team = team::Team { tiles, lane, stack, slots, number: of_group };
-                team.finish::<T, R>(output, here, &plan);
+                team.finish::<R>(output, here, &plan);
             }
         }
     }

@@ -28,6 +28,7 @@ pub(super) struct Share {
 /// # Safety
 /// The tile has been copied to `tile`, and all copies have arrived.
 #[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "a line of shared memory begins at a pack")]
 pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     tile: *const u8,
     shift: u32,

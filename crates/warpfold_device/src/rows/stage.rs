@@ -254,6 +254,7 @@ impl Stager {
     /// # Safety
     /// That of [`stage`](Self::stage).
     #[inline(always)]
+    #[expect(clippy::cast_ptr_alignment, reason = "units are copied to their boundaries")]
     unsafe fn lines(
         self,
         target: *mut u8,

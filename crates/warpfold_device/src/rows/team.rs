@@ -9,6 +9,7 @@ use crate::words::Words;
 
 /// The words of the warp whose buffers begin at `tiles`.
 #[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "a buffer begins at a pack")]
 fn place(tiles: *mut u8, lane: u32) -> *mut u32 {
     tiles.cast::<u32>().wrapping_add(lane as usize)
 }
@@ -44,12 +45,7 @@ impl Team {
     /// warps of the team have left their accumulators. The launch keeps
     /// [its contract](super#the-launchs-contract).
     #[inline(always)]
-    pub(super) unsafe fn finish<T, R: Reduction>(
-        self,
-        output: *mut R::Raw,
-        here: Tile,
-        plan: &Plan,
-    ) {
+    pub(super) unsafe fn finish<R: Reduction>(self, output: *mut R::Raw, here: Tile, plan: &Plan) {
         let row = (self.lane * plan.lane_share) >> SHARE;
         let is_row = row < here.rows(plan);
         let teams = (plan.tasks + (1 << plan.team) - 1) >> plan.team;
