@@ -142,8 +142,8 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         // meets.
         barriers: Some(if has_table { 2 } else { 0 }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
-        // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas would
-        // spill, or where the shared memory has room for no more.
+        // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
+        // would spill, or where the shared memory has room for no more.
         most_threads: Some(if !has_table || op == "moments" || rest.ends_with("128") {
             512
         } else {
