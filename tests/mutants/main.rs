@@ -12,6 +12,7 @@ mod rows;
 mod runs;
 mod sanitizer;
 mod segments;
+mod shipped;
 #[path = "../support/skip.rs"]
 mod skip;
 

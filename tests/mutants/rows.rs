@@ -1,10 +1,9 @@
 //! Mutants of the kernel that sums rows, whose warps copy tiles and wait for them, and whose tasks
 //! meet in shared memory and through words that one of them polls.
 
-use std::collections::BTreeSet;
-
-use bench::edit::{Edit, apply};
 use simt::{Arg, LaunchConfig, Memory, Module, check};
+
+use super::shipped::{Mutant, Outcome, all_are_found};
 
 /// The kernel.
 const ENTRY: &str = "rows_sum_f32";
@@ -52,13 +51,6 @@ impl Columns {
         let row = if self.count == 1 { (1, 4 * self.length) } else { (self.count / 4, 16) };
         [row, (self.length, 4 * self.count)]
     }
-}
-
-/// What the checks find in one order of the warps, and the results.
-struct Outcome {
-    classes: BTreeSet<&'static str>,
-    text: String,
-    sums: Vec<f32>,
 }
 
 fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
@@ -116,18 +108,12 @@ fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
         ..LaunchConfig::new(teams, THREADS)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
-    let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
-    let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
-    let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
-    let mut sums = vec![0.0; count as usize];
-    if checked.fault.is_none() {
+    Outcome::new(&checked, || {
+        let mut sums = vec![0.0; count as usize];
         memory.read(output, bytemuck::cast_slice_mut(&mut sums)).unwrap();
-    }
-    Outcome { classes, text: text.join("\n"), sums }
+        sums == columns.expected()
+    })
 }
-
-/// A mutant: its name, the class of the error, and the instruction that is changed.
-struct Mutant(&'static str, &'static str, (&'static str, usize, usize), &'static str);
 
 const MUTANTS: [Mutant; 2] = [
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 1, 1), "//"),
@@ -136,26 +122,6 @@ const MUTANTS: [Mutant; 2] = [
 
 #[test]
 fn mutants_of_the_kernel_for_rows_are_found() {
-    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == ENTRY).unwrap();
-    let ptx = kernel.text((9, 0)).unwrap();
-    let seeds = [None, Some(1), Some(2)];
-    for (columns, seed) in SHAPES.into_iter().flat_map(|columns| seeds.map(|seed| (columns, seed)))
-    {
-        let clean = run(&ptx, columns, seed);
-        assert!(clean.classes.is_empty(), "{columns:?}, seed {seed:?}:\n{}", clean.text);
-        assert_eq!(clean.sums, columns.expected(), "{columns:?}");
-    }
-    let mut failures = Vec::new();
-    for Mutant(name, class, (find, nth, of), with) in MUTANTS {
-        let edit = Edit { find: find.into(), nth, of, with: with.into() };
-        let mutant = apply(&ptx, ENTRY, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for seed in seeds {
-            let found: Vec<_> =
-                SHAPES.map(|columns| run(&mutant, columns, seed).classes).into_iter().collect();
-            if !found.iter().any(|classes| classes.contains(class)) {
-                failures.push(format!("{name}, seed {seed:?}, is {found:?} and not {class}"));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let [row, columns] = SHAPES;
+    all_are_found(ENTRY, &MUTANTS, |ptx, seed| run(ptx, row, seed).and(run(ptx, columns, seed)));
 }

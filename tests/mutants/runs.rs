@@ -1,12 +1,9 @@
 //! Mutants of the kernel that finds runs of equal keys, whose blocks look back at the words of
 //! lower ones.
 
-use std::collections::BTreeSet;
-
-use bench::edit::{Edit, apply};
 use simt::{Arg, LaunchConfig, Memory, Module, check, launch};
 
-use super::root;
+use super::shipped::{Mutant, Outcome, all_are_found, ptx};
 
 /// The kernel.
 const ENTRY: &str = "runs_keys_u32";
@@ -20,13 +17,6 @@ fn keys() -> Vec<u32> {
     let n = TILE * TILES - 5;
     let short = (0..).flat_map(|i: u32| std::iter::repeat_n(i, i as usize % 11 + 1));
     short.take(3 * n as usize / 4).chain(std::iter::repeat(u32::MAX)).take(n as usize).collect()
-}
-
-/// What the checks find in one order of the warps and blocks, and what is in memory afterwards.
-struct Outcome {
-    classes: BTreeSet<&'static str>,
-    text: String,
-    is_right: bool,
 }
 
 /// Memory with the keys, the arguments of a launch, and where the results will be.
@@ -94,20 +84,8 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     let problem = Problem::new(Memory::checked(16 << 20));
     let kernel = module.kernel(ENTRY).unwrap();
     let checked = check(kernel, &config(seed), &problem.args, &problem.memory).unwrap();
-    let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
-    let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
-    let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
-    let is_right = checked.fault.is_none() && problem.is_right();
-    Outcome { classes, text: text.join("\n"), is_right }
+    Outcome::new(&checked, || problem.is_right())
 }
-
-fn ptx() -> String {
-    std::fs::read_to_string(root().join("crates/warpfold/ptx/runs_keys_u32.sm_90.ptx")).unwrap()
-}
-
-/// A mutant: its name, the class of the error, or "wrong" if only the memory tells, and the
-/// instruction that is changed.
-struct Mutant(&'static str, &'static str, (&'static str, usize, usize), &'static str);
 
 const MUTANTS: [Mutant; 8] = [
     Mutant("no barrier before the warps' numbers are summed", "race", ("bar.sync", 1, 2), "//"),
@@ -122,32 +100,14 @@ const MUTANTS: [Mutant; 8] = [
 
 #[test]
 fn mutants_of_the_kernel_for_keys_are_found() {
-    let ptx = ptx();
-    for seed in [None, Some(1), Some(2)] {
-        let clean = run(&ptx, seed);
-        assert!(clean.classes.is_empty(), "seed {seed:?}:\n{}", clean.text);
-        assert!(clean.is_right, "seed {seed:?}");
-    }
-    let mut failures = Vec::new();
-    for Mutant(name, class, (find, nth, of), with) in MUTANTS {
-        let edit = Edit { find: find.into(), nth, of, with: with.into() };
-        let mutant = apply(&ptx, ENTRY, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for seed in [None, Some(1), Some(2)] {
-            let Outcome { classes, is_right, .. } = run(&mutant, seed);
-            let is_found = if class == "wrong" { !is_right } else { classes.contains(class) };
-            if !is_found {
-                failures.push(format!("{name}, seed {seed:?}, is {classes:?} and not {class}"));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    all_are_found(ENTRY, &MUTANTS, run);
 }
 
 /// Blocks wait only for lower ones, so the launch ends however few of them advance at a time, and
 /// in whichever order.
 #[test]
 fn the_kernel_for_keys_ends_with_few_blocks_at_a_time() {
-    let module = Module::from_ptx(ENTRY, &ptx()).unwrap();
+    let module = Module::from_ptx(ENTRY, &ptx(ENTRY)).unwrap();
     for workers in [1, 2] {
         for seed in [None, Some(3), Some(4), Some(5)] {
             let problem = Problem::new(Memory::new(16 << 20));

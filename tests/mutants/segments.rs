@@ -1,10 +1,9 @@
 //! Mutants of the kernel that sums segments, whose warps copy tiles and boundaries while they work,
 //! and whose tasks meet through words that one of them polls.
 
-use std::collections::BTreeSet;
-
-use bench::edit::{Edit, apply};
 use simt::{Arg, LaunchConfig, Memory, Module, check};
+
+use super::shipped::{Mutant, Outcome, all_are_found};
 
 /// The kernel.
 const ENTRY: &str = "segments_sum_f32";
@@ -20,13 +19,6 @@ const COST: u32 = 4;
 fn lengths() -> Vec<u64> {
     let short = (0..2000).map(|i| i % 5);
     short.chain([40, 3000, 200, 1, 0, 12_000, 2, 70, 5]).chain((0..3000).map(|i| i % 3)).collect()
-}
-
-/// What the checks find in one order of the warps, and the results.
-struct Outcome {
-    classes: BTreeSet<&'static str>,
-    text: String,
-    sums: Vec<f32>,
 }
 
 fn run(ptx: &str, seed: Option<u64>) -> Outcome {
@@ -76,15 +68,11 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
         ..LaunchConfig::new(ranges.div_ceil(2) as u32, 64)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
-    let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
-    let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
-    let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
-    let mut sums = vec![0; 4 * segments as usize];
-    if checked.fault.is_none() {
-        memory.read(output, &mut sums).unwrap();
-    }
-    let sums = sums.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap()));
-    Outcome { classes, text: text.join("\n"), sums: sums.collect() }
+    Outcome::new(&checked, || {
+        let mut sums = vec![0.0; segments as usize];
+        memory.read(output, bytemuck::cast_slice_mut(&mut sums)).unwrap();
+        sums == expected()
+    })
 }
 
 /// The sums of the segments, which are whole numbers.
@@ -92,14 +80,6 @@ fn expected() -> Vec<f32> {
     let mut values = (0..).map(|i| (i % 7) as f32);
     lengths().into_iter().map(|length| values.by_ref().take(length as usize).sum()).collect()
 }
-
-fn ptx() -> String {
-    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == ENTRY).unwrap();
-    kernel.text((9, 0)).unwrap()
-}
-
-/// A mutant: its name, the class of the error, and the instruction that is changed.
-struct Mutant(&'static str, &'static str, (&'static str, usize, usize), &'static str);
 
 const MUTANTS: [Mutant; 10] = [
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_group 2", 1, 1), "//"),
@@ -121,23 +101,5 @@ const MUTANTS: [Mutant; 10] = [
 
 #[test]
 fn mutants_of_the_kernel_for_segments_are_found() {
-    let ptx = ptx();
-    let expected = expected();
-    for seed in [None, Some(1), Some(2)] {
-        let clean = run(&ptx, seed);
-        assert!(clean.classes.is_empty(), "seed {seed:?}:\n{}", clean.text);
-        assert_eq!(clean.sums, expected);
-    }
-    let mut failures = Vec::new();
-    for Mutant(name, class, (find, nth, of), with) in MUTANTS {
-        let edit = Edit { find: find.into(), nth, of, with: with.into() };
-        let mutant = apply(&ptx, ENTRY, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for seed in [None, Some(1), Some(2)] {
-            let Outcome { classes, .. } = run(&mutant, seed);
-            if !classes.contains(class) {
-                failures.push(format!("{name}, seed {seed:?}, is {classes:?} and not {class}"));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    all_are_found(ENTRY, &MUTANTS, run);
 }

@@ -1,0 +1,78 @@
+//! Mutants of a production kernel, each of which is one edit of its PTX.
+
+use std::collections::BTreeSet;
+
+use bench::edit::{Edit, apply};
+use simt::Checked;
+
+/// The seeds of the orders in which the warps run.
+const SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
+
+/// What the checks find in one order of the warps, and whether the memory is right afterwards.
+pub(crate) struct Outcome {
+    classes: BTreeSet<&'static str>,
+    text: String,
+    is_right: bool,
+}
+
+impl Outcome {
+    /// The outcome of a checked launch. `is_right` is asked only if the launch came to its end.
+    pub(crate) fn new(checked: &Checked, is_right: impl FnOnce() -> bool) -> Self {
+        let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
+        let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
+        let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
+        let is_right = checked.fault.is_none() && is_right();
+        Self { classes, text: text.join("\n"), is_right }
+    }
+
+    /// The outcome of two launches.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.classes.extend(other.classes);
+        self.text += &other.text;
+        self.is_right &= other.is_right;
+        self
+    }
+}
+
+/// A mutant: its name, the class of the error, or "wrong" if only the memory tells, and the
+/// instruction that is changed.
+pub(crate) struct Mutant(
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) (&'static str, usize, usize),
+    pub(crate) &'static str,
+);
+
+/// The PTX of a production kernel for sm_90.
+pub(crate) fn ptx(entry: &str) -> String {
+    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == entry).unwrap();
+    kernel.text((9, 0)).unwrap()
+}
+
+/// Asserts that nothing is found in a kernel and that each of its mutants is found, in several
+/// orders of the warps. `run` launches a PTX in the order of a seed.
+pub(crate) fn all_are_found(
+    entry: &str,
+    mutants: &[Mutant],
+    run: impl Fn(&str, Option<u64>) -> Outcome,
+) {
+    let ptx = ptx(entry);
+    for seed in SEEDS {
+        let clean = run(&ptx, seed);
+        assert!(clean.classes.is_empty(), "seed {seed:?}:\n{}", clean.text);
+        assert!(clean.is_right, "seed {seed:?}: the results are wrong");
+    }
+    let mut failures = Vec::new();
+    for &Mutant(name, class, (find, nth, of), with) in mutants {
+        let edit = Edit { find: find.into(), nth, of, with: with.into() };
+        let mutant = apply(&ptx, entry, &[edit]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for seed in SEEDS {
+            let Outcome { classes, is_right, .. } = run(&mutant, seed);
+            let is_found = if class == "wrong" { !is_right } else { classes.contains(class) };
+            if !is_found {
+                failures.push(format!("{name}, seed {seed:?}, is {classes:?} and not {class}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
