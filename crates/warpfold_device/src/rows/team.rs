@@ -7,20 +7,20 @@ use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::Words;
 
-/// The words of the warp whose buffers begin at `tiles`.
+/// The words of a lane in the buffer of its warp, which begins at `tile`.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "a buffer begins at a pack")]
-fn place(tiles: *mut u8, lane: u32) -> *mut u32 {
-    tiles.cast::<u32>().wrapping_add(lane as usize)
+fn place(tile: *mut u8, lane: u32) -> *mut u32 {
+    tile.cast::<u32>().wrapping_add(lane as usize)
 }
 
-/// Leaves the accumulators of a warp in its first buffer, for the first warp of its team.
+/// Leaves the accumulators of a warp in its buffer, for the first warp of its team.
 ///
 /// # Safety
-/// The buffers of the warp begin at `tiles`, and none of them is read or copied to any more.
+/// The buffer of the warp begins at `tile`, and is neither read nor copied to any more.
 #[inline(always)]
-pub(super) unsafe fn leave<A: Words>(acc: A, tiles: *mut u8, lane: u32) {
-    let place = place(tiles, lane);
+pub(super) unsafe fn leave<A: Words>(acc: A, tile: *mut u8, lane: u32) {
+    let place = place(tile, lane);
     // SAFETY: the words of all lanes are shorter than a buffer.
     each(A::COUNT, |i| unsafe { *place.add(i * WARP as usize) = acc.word(i) });
 }
@@ -28,7 +28,7 @@ pub(super) unsafe fn leave<A: Words>(acc: A, tiles: *mut u8, lane: u32) {
 /// The first warp of a team.
 #[derive(Clone, Copy)]
 pub(super) struct Team {
-    /// The buffers of this warp, behind which those of the other warps of the team lie.
+    /// The buffer of this warp, behind which those of the other warps of the team lie.
     pub tiles: *mut u8,
     pub lane: u32,
     pub stack: tree::Stack,
