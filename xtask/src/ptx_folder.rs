@@ -1,19 +1,25 @@
 //! The committed folders of PTX: which there are, and how each of them keeps its texts.
 
+// The build script's reader of archives must read what is packed here. Only tests include it,
+// because the package of `xtask` does not hold the file.
+#[cfg(test)]
 #[path = "../../crates/warpfold/build/archive.rs"]
 mod archive;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use cuda_builder::manifest::{self, Manifest};
-use lzma_rust2::{LzipOptions, LzipWriter};
+use lzma_rust2::{LzipOptions, LzipReader, LzipWriter};
 use rayon::prelude::*;
 
 use crate::kernel_name;
+
+/// How the name of an archive ends.
+const ARCHIVE_ENDING: &str = ".tar.lz";
 
 /// A committed folder of PTX and its manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +96,7 @@ impl Form {
             Self::Archives => {
                 let (module, arch) = text.split_once('.').unwrap_or((text, ""));
                 let family = module.split('_').next().unwrap_or_default();
-                format!("{family}.{}{}", arch.trim_end_matches(".ptx"), archive::ENDING)
+                format!("{family}.{}{}", arch.trim_end_matches(".ptx"), ARCHIVE_ENDING)
             }
         }
     }
@@ -111,7 +117,7 @@ impl Form {
                         .with_context(|| format!("cannot read {}", path.display()))?;
                     texts.insert(file, text);
                 }
-                Self::Archives if file.ends_with(archive::ENDING) => texts.extend(unpack(&path)?),
+                Self::Archives if file.ends_with(ARCHIVE_ENDING) => texts.extend(unpack(&path)?),
                 _ => {}
             }
         }
@@ -191,7 +197,7 @@ fn ptx_files(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
     {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if is_text(&name) || name.ends_with(archive::ENDING) {
+        if is_text(&name) || name.ends_with(ARCHIVE_ENDING) {
             files.insert(name);
         }
     }
@@ -203,7 +209,20 @@ fn is_text(file: &str) -> bool {
 }
 
 fn unpack(path: &Path) -> anyhow::Result<Texts> {
-    Ok(archive::read(path).map_err(anyhow::Error::msg)?.into_iter().collect())
+    let packed = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let texts = || -> anyhow::Result<Texts> {
+        let mut tar = Vec::new();
+        LzipReader::new(&packed[..]).read_to_end(&mut tar)?;
+        let mut archive = tar::Archive::new(&tar[..]);
+        let texts = archive.entries()?.map(|entry| {
+            let mut entry = entry?;
+            let mut text = String::new();
+            entry.read_to_string(&mut text)?;
+            Ok((entry.path()?.to_string_lossy().into_owned(), text))
+        });
+        texts.collect()
+    };
+    texts().map_err(|error| anyhow!("the archive {} is damaged: {error}", path.display()))
 }
 
 /// Makes the archive of some texts. Its bytes depend on nothing but the texts, their names and the

@@ -2,9 +2,9 @@
 //! `reduce.sm_90.tar.lz` does: files of tar, compressed together by lzip. Together they take a
 //! fifth of the bytes that they take one by one, because they share nearly all of their text.
 //!
-//! The build script reads archives, and so do the tests and `xtask`, which also writes them. The
-//! files are taken from the tar here, since this is short and a crate for it would have to be built
-//! in front of every program that uses the library.
+//! The build script reads archives here, and so do tests; `xtask` writes them. The files are taken
+//! from the tar here, since this is short and a crate for it would have to be built in front of
+//! every program that uses the library.
 
 use std::{fs, io::Read as _, path::Path};
 
