@@ -4,6 +4,7 @@
 // because the package of `xtask` does not hold the file.
 #[cfg(test)]
 #[path = "../../crates/warpfold/build/archive.rs"]
+#[expect(dead_code, reason = "the tests unpack what is in memory")]
 mod archive;
 
 use std::collections::{BTreeMap, BTreeSet};
