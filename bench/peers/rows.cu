@@ -19,7 +19,11 @@
 //
 // The functions cub_segments_sum_<type> do the same for segments. `length` is replaced by the
 // address of the offsets, which are 32-bit: one more than there are segments.
+//
+// The functions cub_keys_sum_<type> sum the values of each run of equal neighbouring keys, which
+// have 32 bits. They write the sums, the keys of the runs, and the number of runs, in 64 bits.
 
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/version.cuh>
 
@@ -131,6 +135,16 @@ SEGMENTS(f32, float, float)
 SEGMENTS(f64, double, double)
 SEGMENTS(f16, __half, float)
 SEGMENTS(u8, uint8_t, uint64_t)
+
+#define KEYS(type, T, Out)                                                                                           \
+    extern "C" cudaError_t cub_keys_sum_##type(void *temp, size_t *temp_bytes, const T *in, uint64_t n,              \
+                                               const uint32_t *keys, Out *out, uint32_t *unique, uint64_t *runs,     \
+                                               cudaStream_t on) {                                                    \
+        return cub::DeviceReduce::ReduceByKey(temp, *temp_bytes, keys, unique, in, out, runs, Add<Out>{},            \
+                                              int64_t(n), on);                                                       \
+    }
+KEYS(f32, float, float)
+KEYS(f64, double, double)
 
 #define TEXT(number) #number
 #define NUMBER(number) TEXT(number)

@@ -37,6 +37,8 @@ def call(torch, case):
     return {
         "sum": lambda x: torch.sum(x, dim=axes),
         "max": lambda x: torch.amax(x, dim=axes),
+        "logsumexp": lambda x: torch.logsumexp(x, dim=axes),
+        "nansum": lambda x: torch.nansum(x, dim=axes),
         "moments": lambda x: torch.var_mean(x, dim=axes, correction=0),
     }[op]
 

@@ -11,6 +11,17 @@ use libloading::Library;
 use warpfold::device::Buffer;
 
 type Stream = unsafe extern "C" fn(u64, u64, u64, u64, *mut c_void) -> c_int;
+type Keys = unsafe extern "C" fn(
+    *mut c_void,
+    *mut usize,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    *mut c_void,
+) -> c_int;
 type Rows = unsafe extern "C" fn(*mut c_void, *mut usize, u64, u64, u64, u64, *mut c_void) -> c_int;
 
 /// The loaded library.
@@ -27,6 +38,14 @@ pub struct Cub<'a> {
     rows: u64,
     /// The length of each row, or the address of the offsets.
     layout: u64,
+    library: std::marker::PhantomData<&'a Library>,
+}
+
+/// CUB's reduction by key of so many elements.
+#[derive(Clone, Copy, Debug)]
+pub struct CubKeys<'a> {
+    function: Keys,
+    n: u64,
     library: std::marker::PhantomData<&'a Library>,
 }
 
@@ -97,6 +116,13 @@ impl RowPeers {
         self.cub(name, segments, offsets)
     }
 
+    /// CUB's function `name` for `n` keys of 32 bits and as many values.
+    pub fn cub_keys(&self, name: &str, n: u64) -> Option<CubKeys<'_>> {
+        // SAFETY: all functions with such names have this type.
+        let function = unsafe { self.library.get::<Keys>(name.as_bytes()) }.ok()?;
+        Some(CubKeys { function: *function, n, library: std::marker::PhantomData })
+    }
+
     fn cub(&self, name: &str, rows: u64, layout: u64) -> Option<Cub<'_>> {
         // SAFETY: all functions with such names have this type.
         let function = unsafe { self.library.get::<Rows>(name.as_bytes()) }.ok()?;
@@ -143,6 +169,51 @@ impl Cub<'_> {
         let code = unsafe {
             (self.function)(temp, &raw mut bytes, input, self.rows, self.layout, out, stream)
         };
+        ensure!(code == 0, "CUB failed: cudaError_t {code}");
+        Ok(())
+    }
+}
+
+impl CubKeys<'_> {
+    /// As [`Cub::temp_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// If CUB refuses the call.
+    pub fn temp_bytes(&self) -> anyhow::Result<usize> {
+        let (mut bytes, none) = (0, ptr::null_mut());
+        // SAFETY: without temporary memory nothing is read or launched.
+        let code = unsafe { (self.function)(none, &raw mut bytes, 0, self.n, 0, 0, 0, 0, none) };
+        ensure!(code == 0, "CUB failed when asked for its memory: cudaError_t {code}");
+        Ok(bytes.max(1))
+    }
+
+    /// Starts the reduction of keys and values into results, the keys of the runs, and the number
+    /// of runs.
+    ///
+    /// # Errors
+    ///
+    /// If CUB or CUDA refuses the call.
+    ///
+    /// # Safety
+    ///
+    /// The context of the stream is current. The inputs have all elements, the first two outputs
+    /// as many places, and the last one has a place of 64 bits. `temp` has
+    /// [`temp_bytes`](Self::temp_bytes). All of this memory lives until the stream has done the
+    /// work.
+    pub unsafe fn call(
+        &self,
+        temp: &Buffer<u8>,
+        [keys, values]: [u64; 2],
+        [results, unique, runs]: [u64; 3],
+        stream: *mut c_void,
+    ) -> anyhow::Result<()> {
+        let mut bytes = temp.len();
+        let temp = ptr::with_exposed_provenance_mut(temp.address() as usize);
+        let (call, n) = (self.function, self.n);
+        // SAFETY: the caller's promise.
+        let code =
+            unsafe { call(temp, &raw mut bytes, values, n, keys, results, unique, runs, stream) };
         ensure!(code == 0, "CUB failed: cudaError_t {code}");
         Ok(())
     }

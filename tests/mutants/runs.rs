@@ -8,7 +8,7 @@ use super::shipped::{Mutant, Outcome, all_are_found, ptx};
 /// The kernel.
 const ENTRY: &str = "runs_keys_u32";
 /// Keys of a tile.
-const TILE: u64 = 4096;
+const TILE: u64 = 8192;
 /// Tiles. There are more than a block sees in one look.
 const TILES: u64 = 40;
 

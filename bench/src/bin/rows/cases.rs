@@ -10,6 +10,8 @@ pub(crate) enum Operation {
     ArgMax,
     MinMax,
     Moments,
+    LogSumExp,
+    NanSum,
 }
 
 impl Operation {
@@ -21,6 +23,8 @@ impl Operation {
             Self::ArgMax => "argmax",
             Self::MinMax => "minmax",
             Self::Moments => "moments",
+            Self::LogSumExp => "logsumexp",
+            Self::NanSum => "nansum",
         }
     }
 }
@@ -205,7 +209,7 @@ fn columns(op: Operation, element: Element) -> Case {
 
 fn quick() -> Vec<Case> {
     use Element::{F16, F32, F64, I32, U8};
-    use Operation::{ArgMax, Max, MinMax, Moments, Sum};
+    use Operation::{ArgMax, LogSumExp, Max, MinMax, Moments, NanSum, Sum};
     let lengths = [
         1,
         2,
@@ -233,7 +237,7 @@ fn quick() -> Vec<Case> {
         1 << 26,
     ];
     let mut cases: Vec<_> = lengths.map(|length| rows(Sum, F32, length)).to_vec();
-    for op in [ArgMax, Moments, MinMax] {
+    for op in [ArgMax, Moments, MinMax, LogSumExp, NanSum] {
         cases.extend([16, 1024].map(|length| rows(op, F32, length)));
     }
     for element in [F16, U8, F64, I32] {
@@ -270,7 +274,7 @@ fn quick() -> Vec<Case> {
         cases.push(Case::new(Sum, F32, &[8192, 8192], Layout::Transposed, &[axis]));
     }
     cases.push(Case::new(Sum, F32, &[8192, 4096], Layout::EverySecond, &[0]));
-    cases.extend([Max, ArgMax, Moments].map(|op| columns(op, F32)));
+    cases.extend([Max, ArgMax, Moments, LogSumExp, NanSum].map(|op| columns(op, F32)));
     cases.extend([F16, U8, F64].map(|element| columns(Sum, element)));
     cases
 }
@@ -278,7 +282,7 @@ fn quick() -> Vec<Case> {
 /// The cases of `full` that are not among those of `quick`, and some that are.
 fn more() -> Vec<Case> {
     use Element::{F16, F32, F64, I32, U8};
-    use Operation::{ArgMax, Max, MinMax, Moments, Sum};
+    use Operation::{ArgMax, LogSumExp, Max, MinMax, Moments, NanSum, Sum};
     let mut cases = Vec::new();
     for length in [5, 6, 9, 12, 15, 24, 31, 48, 63, 65, 96, 127, 129, 200, 255, 256, 384, 511] {
         cases.push(rows(Sum, F32, length));
@@ -286,12 +290,15 @@ fn more() -> Vec<Case> {
     for length in [513, 768, 2000, 2048, 3000, 8192, 10000, 16384, 32768, 131_072, 1 << 22] {
         cases.push(rows(Sum, F32, length));
     }
-    for op in [Max, ArgMax, Moments, MinMax] {
+    for op in [Max, ArgMax, Moments, MinMax, LogSumExp, NanSum] {
         for length in [1, 3, 16, 33, 100, 257, 1024, 4097, 65536, 1 << 20] {
             cases.push(rows(op, F32, length));
         }
         cases.push(columns(op, F32));
         cases.push(dense(op, F32, &[4_194_304, 16], &[0]));
+    }
+    for (op, element) in [(LogSumExp, F16), (LogSumExp, F64), (NanSum, F16)] {
+        cases.extend([100, 1024].map(|length| rows(op, element, length)));
     }
     for element in [F16, U8, F64, I32] {
         for length in [1, 3, 8, 16, 17, 33, 257, 1025, 4096, 65536, 1 << 20] {

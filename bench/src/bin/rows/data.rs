@@ -1,7 +1,7 @@
 //! The inputs, and what their reductions must give.
 
 use half::f16;
-use warpfold::{Extremes, Indexed, Item, Statistics};
+use warpfold::{ExpSum, Extremes, Indexed, Item, Statistics};
 
 use crate::cases::{Case, Operation};
 
@@ -117,9 +117,21 @@ impl Numbers for Statistics {
     }
 }
 
+impl<T: Value> Numbers for ExpSum<T> {
+    fn numbers(&self) -> Vec<f64> {
+        vec![self.max.to_f64(), self.sum.to_f64()]
+    }
+}
+
+impl Numbers for warpfold::Numbers {
+    fn numbers(&self) -> Vec<f64> {
+        vec![self.count as f64, self.sum]
+    }
+}
+
 /// The result of a row of small integers, in the order of [`Numbers`].
 pub(crate) fn expected(op: Operation, row: impl Iterator<Item = f64>) -> Vec<f64> {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    let (mut count, mut sum, mut squares, mut exponentials) = (0.0, 0.0, 0.0, 0.0);
     let (mut min, mut max, mut max_index) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
     for value in row {
         if value > max {
@@ -129,19 +141,26 @@ pub(crate) fn expected(op: Operation, row: impl Iterator<Item = f64>) -> Vec<f64
         count += 1.0;
         sum += value;
         squares += value * value;
+        exponentials += value.exp();
     }
     match op {
         Operation::Sum => vec![sum],
         Operation::Max => vec![max],
         Operation::ArgMax => vec![max, max_index],
         Operation::MinMax => vec![min, max],
+        Operation::NanSum => vec![count, sum],
+        Operation::LogSumExp => vec![max, exponentials / max.exp()],
         Operation::Moments => vec![count, sum / count, squares - sum * sum / count],
     }
 }
 
-/// Whether two results are the same. The moments alone may be rounded.
+/// Whether two results are the same. Moments and sums of exponentials alone may be rounded.
 pub(crate) fn agree(op: Operation, found: &[f64], expected: &[f64]) -> bool {
-    let tolerance = if op == Operation::Moments { 1e-9 } else { 0.0 };
+    let tolerance = match op {
+        Operation::Moments => 1e-9,
+        Operation::LogSumExp => 1e-4,
+        _ => 0.0,
+    };
     found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| {
             (found - expected).abs() <= tolerance * expected.abs().max(1.0)
@@ -215,6 +234,10 @@ mod tests {
         assert_eq!(of(Operation::ArgMax), [3.0, 1.0]);
         assert_eq!(of(Operation::MinMax), [-2.0, 3.0]);
         assert_eq!(of(Operation::Moments), [4.0, 1.25, 16.75]);
+        assert_eq!(of(Operation::NanSum), [4.0, 5.0]);
+        let of_exponentials = [3.0, 2.0 + (-2f64).exp() + (-5f64).exp()];
+        assert!(agree(Operation::LogSumExp, &of(Operation::LogSumExp), &of_exponentials));
+        assert!(!agree(Operation::LogSumExp, &[3.0, 2.0], &of_exponentials));
         assert!(!agree(Operation::Sum, &[5.0], &[5.000_001]));
         assert!(agree(Operation::Moments, &[4.0, 1.25, 16.75], &of(Operation::Moments)));
     }

@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use bench::{Times, gb_per_s, row_peers::RowPeers};
 use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
-use warpfold::{ArgMax, Max, MinMax, Moments, Sum};
+use warpfold::{ArgMax, LogSumExp, Max, MinMax, Moments, NanSum, Sum};
 use warpfold_lab::{
     cli,
     device::DeviceChoice,
@@ -155,28 +155,52 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
 }
 
 /// Measures cases of one element type.
-fn measure_all<T: Value>(lab: &Lab, cases: &[Case], rounds: usize) -> anyhow::Result<Vec<Rounds>>
-where
-    Sum: warpfold::RowOperation<T, Raw: data::Numbers>,
-    Max: warpfold::RowOperation<T, Raw: data::Numbers>,
-    ArgMax: warpfold::RowOperation<T, Raw: data::Numbers>,
-    MinMax: warpfold::RowOperation<T, Raw: data::Numbers>,
-    Moments: warpfold::RowOperation<T, Raw: data::Numbers>,
-{
+fn measure_all<T: Measured>(
+    lab: &Lab,
+    cases: &[Case],
+    rounds: usize,
+) -> anyhow::Result<Vec<Rounds>> {
     let input = Input::<T>::new(&lab.device, cases)?;
     let mut measured = vec![Vec::new(); cases.len()];
     for _ in 0..rounds {
         for (case, measured) in cases.iter().zip(&mut measured) {
-            measured.push(match case.op {
-                Operation::Sum => lab.measure(case, &input, Sum)?,
-                Operation::Max => lab.measure(case, &input, Max)?,
-                Operation::ArgMax => lab.measure(case, &input, ArgMax)?,
-                Operation::MinMax => lab.measure(case, &input, MinMax)?,
-                Operation::Moments => lab.measure(case, &input, Moments)?,
-            });
+            measured.push(T::measure(lab, case, &input)?);
         }
     }
     Ok(measured)
+}
+
+/// An element type whose cases can be measured.
+trait Measured: Value {
+    fn measure(lab: &Lab, case: &Case, input: &Input<Self>) -> anyhow::Result<Samples>;
+}
+
+/// Implements [`Measured`] for types that have these operations besides those of all types.
+macro_rules! measured {
+    ($($t:ty: $($op:ident)*;)*) => {$(
+        impl Measured for $t {
+            fn measure(lab: &Lab, case: &Case, input: &Input<Self>) -> anyhow::Result<Samples> {
+                match case.op {
+                    Operation::Sum => lab.measure(case, input, Sum),
+                    Operation::Max => lab.measure(case, input, Max),
+                    Operation::ArgMax => lab.measure(case, input, ArgMax),
+                    Operation::MinMax => lab.measure(case, input, MinMax),
+                    Operation::Moments => lab.measure(case, input, Moments),
+                    $(Operation::$op => lab.measure(case, input, $op),)*
+                    #[allow(unreachable_patterns)]
+                    op => bail!("there is no {} of {}", op.name(), case.element.name()),
+                }
+            }
+        }
+    )*};
+}
+
+measured! {
+    f32: LogSumExp NanSum;
+    f16: LogSumExp NanSum;
+    f64: LogSumExp NanSum;
+    i32:;
+    u8:;
 }
 
 /// The times of a contender in all rounds; `None` if it did not take part.

@@ -1,11 +1,12 @@
-//! Times sums of segments beside two peers: a twin, which only reads the elements and the offsets
-//! and writes as many results, and CUB's segmented reduction with offsets. All run in one process,
-//! on one stream and over the same memory, and they take turns.
+//! Times sums of segments, whose boundaries are offsets or keys, beside two peers: a twin, which
+//! only reads as many bytes and writes as many results, and CUB's segmented reduction or reduction
+//! by key. All run in one process, on one stream and over the same memory, and they take turns.
 //!
 //! Each measurement is a graph of five calls with the same input. Results are checked before the
 //! calls are timed.
 
 mod cases;
+mod keys;
 mod measure;
 
 use std::{
@@ -20,6 +21,7 @@ use bench::{Times, gb_per_s, row_peers::RowPeers};
 use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
+use warpfold::{SegmentOperation, Sum};
 use warpfold_lab::{
     cli,
     device::DeviceChoice,
@@ -28,7 +30,7 @@ use warpfold_lab::{
 
 use crate::{
     cases::Lengths,
-    measure::{Lab, Row, name},
+    measure::{Lab, Number, Row, Value, Way},
 };
 
 /// Times sums of segments beside their peers
@@ -86,47 +88,38 @@ fn check(args: &Args) -> Result<(), String> {
     if u32::try_from(args.n).is_err() {
         return Err(format!("--n {}: the offsets have 32 bits", args.n));
     }
-    let Chosen { f32, f64, f16, u8 } = choose(&args.cases);
-    if [f32, f64, f16, u8].iter().all(Vec::is_empty) {
+    let chosen =
+        [choose::<f32>(args), choose::<f64>(args), choose::<f16>(args), choose::<u8>(args)];
+    if chosen.iter().all(Vec::is_empty) {
         return Err(format!("--cases {}: no case has this in its name", args.cases));
     }
     Ok(())
 }
 
-/// The cases of each type.
-struct Chosen {
-    f32: Vec<Lengths>,
-    f64: Vec<Lengths>,
-    f16: Vec<Lengths>,
-    u8: Vec<Lengths>,
-}
-
-/// The cases whose names contain a text.
-fn choose(wanted: &str) -> Chosen {
-    fn of<T: warpfold::Item>(all: &[Lengths], wanted: &str) -> Vec<Lengths> {
-        all.iter().copied().filter(|&lengths| name::<T>(lengths).contains(wanted)).collect()
-    }
-    Chosen {
-        f32: of::<f32>(&Lengths::ALL, wanted),
-        f64: of::<f64>(&Lengths::SOME, wanted),
-        f16: of::<f16>(&Lengths::SOME, wanted),
-        u8: of::<u8>(&Lengths::SOME, wanted),
-    }
+/// The cases of a type that are wanted.
+fn choose<T: Value>(args: &Args) -> Vec<(Way, Lengths)> {
+    let all = |way, lengths: &'static [Lengths]| lengths.iter().map(move |&lengths| (way, lengths));
+    let mut cases: Vec<_> = all(Way::Offsets, T::LENGTHS).chain(all(Way::Keys, T::RUNS)).collect();
+    cases.retain(|(way, lengths)| way.name::<T>(*lengths).contains(&args.cases));
+    cases
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
     cli::choose_driver();
+    if let Some(folder) = warpfold_lab::ptx::folder(None) {
+        // SAFETY: a user who names a folder of kernels is responsible for what they do.
+        unsafe { warpfold::testing::use_kernels_of(&folder) };
+    }
     let lab = Lab {
         device: args.device.open()?,
         peers: args.peers.as_deref().map(RowPeers::open).transpose()?,
         n: args.n,
         samples: args.samples,
     };
-    let chosen = choose(&args.cases);
-    let mut rows = lab.measure::<f32>(&chosen.f32)?;
-    rows.extend(lab.measure::<f64>(&chosen.f64)?);
-    rows.extend(lab.measure::<f16>(&chosen.f16)?);
-    rows.extend(lab.measure::<u8>(&chosen.u8)?);
+    let mut rows = measure::<f32>(&lab, args)?;
+    rows.extend(measure::<f64>(&lab, args)?);
+    rows.extend(measure::<f16>(&lab, args)?);
+    rows.extend(measure::<u8>(&lab, args)?);
     let versions = lab.peers.as_ref().map(RowPeers::versions).transpose()?;
     let environment = vec![
         ("device".to_owned(), lab.device.info().name.clone()),
@@ -151,6 +144,23 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     document.write_within(Format::Table, Width::Terminal(TABLE_COLUMNS), &mut out)?;
     Ok(out.flush()?)
+}
+
+/// Measures the cases of one type.
+fn measure<T: Value>(lab: &Lab, args: &Args) -> anyhow::Result<Vec<Row>>
+where
+    Sum: SegmentOperation<T, Raw: Number>,
+{
+    let cases = choose::<T>(args);
+    if cases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let values = lab.values::<T>()?;
+    let measure = |(way, lengths)| match way {
+        Way::Offsets => lab.by_offsets(lengths, &values),
+        Way::Keys => lab.by_keys(lengths, &values),
+    };
+    cases.into_iter().map(measure).collect()
 }
 
 fn to_json(row: &Row) -> Json {
@@ -201,8 +211,9 @@ fn table(rows: &[Row]) -> Table {
         ]);
     }
     table.notes.push(
-        "All bytes are those of the elements, the offsets of 32 bits and the results. The twin \
-         reads and writes as many. Ratios above 1 mean that ours is faster."
+        "All bytes are those of the elements, the offsets or keys of 32 bits, the results and, by \
+         key, the keys of the runs. The twin reads and writes as many. Ratios above 1 mean that \
+         ours is faster."
             .to_owned(),
     );
     table

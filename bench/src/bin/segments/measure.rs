@@ -1,4 +1,4 @@
-//! Measures sums of segments of one element type. The contenders take turns.
+//! Measures sums of segments whose offsets are given. The contenders take turns.
 
 use anyhow::{Context, ensure};
 use bench::{Times, row_peers::RowPeers};
@@ -20,13 +20,21 @@ const WARM_UPS: usize = 3;
 
 /// A type of elements.
 pub(crate) trait Value: Item {
+    /// The lengths of segments with offsets.
+    const LENGTHS: &[Lengths] = &Lengths::SOME;
+    /// The lengths of runs of keys.
+    const RUNS: &[Lengths] = &[];
     /// A small number in this type.
     fn small(number: u8) -> Self;
 }
 
 macro_rules! values {
-    ($($t:ty: $of:expr;)*) => {$(
+    ($($t:ty: $of:expr $(, $lengths:path, $runs:path)?;)*) => {$(
         impl Value for $t {
+            $(
+                const LENGTHS: &[Lengths] = &$lengths;
+                const RUNS: &[Lengths] = &$runs;
+            )?
             fn small(number: u8) -> Self {
                 $of(number)
             }
@@ -35,8 +43,8 @@ macro_rules! values {
 }
 
 values! {
-    f32: f32::from;
-    f64: f64::from;
+    f32: f32::from, Lengths::ALL, Lengths::ALL;
+    f64: f64::from, Lengths::SOME, Lengths::SOME;
     f16: |number| f16::from_f32(f32::from(number));
     u8: |number| number;
 }
@@ -65,7 +73,7 @@ impl Number for u64 {
 }
 
 /// The raw result of a sum.
-type Raw<T> = <Sum as Operation<T>>::Raw;
+pub(crate) type Raw<T> = <Sum as Operation<T>>::Raw;
 
 /// What is measured of a case.
 pub(crate) struct Row {
@@ -86,49 +94,63 @@ pub(crate) struct Lab {
     pub(crate) samples: usize,
 }
 
-/// The name of a case.
-pub(crate) fn name<T: Item>(lengths: Lengths) -> String {
-    format!("{} {}", T::NAME, lengths.name())
+/// Elements on the device, and the same small integers on the host.
+pub(crate) struct Values<T> {
+    small: Vec<u8>,
+    pub(crate) input: Buffer<T>,
+}
+
+impl<T> Values<T> {
+    /// The sums of segments.
+    pub(crate) fn sums(&self, offsets: &[u32]) -> Vec<f64> {
+        let sum = |segment: &[u8]| segment.iter().map(|&value| u64::from(value)).sum::<u64>();
+        let of = |pair: &[u32]| sum(&self.small[pair[0] as usize..pair[1] as usize]) as f64;
+        offsets.windows(2).map(of).collect()
+    }
+}
+
+/// What says where segments begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Offsets of 32 bits.
+    Offsets,
+    /// Keys of 32 bits, of which equal neighbours belong together.
+    Keys,
+}
+
+impl Way {
+    /// The name of a case.
+    pub(crate) fn name<T: Item>(self, lengths: Lengths) -> String {
+        let way = if self == Self::Keys { "by key " } else { "" };
+        format!("{} {way}{}", T::NAME, lengths.name())
+    }
 }
 
 impl Lab {
-    /// Measures the sums of one type.
-    pub(crate) fn measure<T: Value>(&self, lengths: &[Lengths]) -> anyhow::Result<Vec<Row>>
-    where
-        Sum: SegmentOperation<T, Raw: Number>,
-    {
-        if lengths.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Elements of one type, which are small integers.
+    pub(crate) fn values<T: Value>(&self) -> anyhow::Result<Values<T>> {
         let mut random = ChaCha8Rng::seed_from_u64(2);
-        let values: Vec<u8> = (0..self.n).map(|_| random.random_range(0..4)).collect();
-        let host: Vec<T> = values.iter().copied().map(T::small).collect();
-        let input = self.device.upload(&host)?;
-        lengths.iter().map(|&lengths| self.case(lengths, &values, &input)).collect()
+        let small: Vec<u8> = (0..self.n).map(|_| random.random_range(0..4)).collect();
+        let elements: Vec<T> = small.iter().copied().map(T::small).collect();
+        Ok(Values { small, input: self.device.upload(&elements)? })
     }
 
-    fn case<T: Value>(
+    /// Measures the sums of segments whose offsets are given.
+    pub(crate) fn by_offsets<T: Value>(
         &self,
         lengths: Lengths,
-        values: &[u8],
-        input: &Buffer<T>,
+        values: &Values<T>,
     ) -> anyhow::Result<Row>
     where
         Sum: SegmentOperation<T, Raw: Number>,
     {
-        let name = name::<T>(lengths);
+        let name = Way::Offsets.name::<T>(lengths);
         eprintln!("{name}");
-        let device = &self.device;
+        let (device, input) = (&self.device, &values.input);
         let (stream, sums) = (device.stream()?, device.segment_reducer::<T, _>(Sum)?);
         let offsets = lengths.offsets(self.n);
         let segments = offsets.len() - 1;
-        let expected: Vec<f64> = offsets
-            .windows(2)
-            .map(|pair| {
-                let segment = &values[pair[0] as usize..pair[1] as usize];
-                segment.iter().map(|&value| u64::from(value)).sum::<u64>() as f64
-            })
-            .collect();
+        let expected = values.sums(&offsets);
         let offsets = device.upload(&offsets)?;
         let mut status = device.upload(&[SegmentStatus::default()])?;
         // The twin writes multiples of 16 bytes.
@@ -143,32 +165,19 @@ impl Lab {
         let check = |graph: &Graph| {
             graph.launch(&stream)?;
             stream.synchronize()?;
-            let found = out.view(..segments).copy_to_host()?;
-            for (i, (found, &expected)) in found.into_iter().zip(&expected).enumerate() {
-                let found = found.number();
-                ensure!(
-                    (found - expected).abs() <= 1e-5 * expected,
-                    "{name}: segment {i} is {found} and must be {expected}"
-                );
-            }
-            Ok(())
+            compare(&name, &out.view(..segments).copy_to_host()?, &expected)
         };
         check(&ours).context("warpfold")?;
         ensure!(status.copy_to_host()?[0] == SegmentStatus::default(), "the offsets are right");
 
-        let read = values.len() * size_of::<T>() + 4 * (segments + 1);
-        let written = segments * size_of::<Raw<T>>();
+        let read = (self.n * size_of::<T>() + 4 * (segments + 1)) as u64;
+        let written = (segments * size_of::<Raw<T>>()) as u64;
         let mut graphs = vec![ours];
         let (piece, temp);
         if let Some(peers) = &self.peers {
             // The twin reads elements and offsets as one piece.
-            piece = device.alloc::<u8>(read)?;
-            graphs.push(self.capture(|stream| {
-                let (read, written) = ((piece.address(), read as u64), (address, written as u64));
-                // SAFETY: the device that made the stream has made its context current in this
-                // thread. The buffers hold so many bytes, and outlive the graph.
-                unsafe { peers.twin(read, written, handle(stream)?) }
-            })?);
+            piece = device.alloc::<u8>(read as usize)?;
+            graphs.push(self.twin(peers, (piece.address(), read), (address, written))?);
             let cub = format!("cub_segments_sum_{}", T::NAME);
             if let Some(cub) = peers.cub_segments(&cub, segments as u64, offsets.address()) {
                 temp = device.alloc::<u8>(cub.temp_bytes()?)?;
@@ -180,21 +189,41 @@ impl Lab {
                 graphs.push(cub);
             }
         }
+        self.row(name, segments, read + written, &graphs, &stream)
+    }
+
+    /// Measures the graphs, which take turns: ours, the twin's and that of CUB.
+    pub(crate) fn row(
+        &self,
+        name: String,
+        segments: usize,
+        bytes: u64,
+        graphs: &[Graph],
+        stream: &Stream,
+    ) -> anyhow::Result<Row> {
         let graphs: Vec<_> = graphs.iter().collect();
-        let times = bench::take_turns(&graphs, CALLS, &stream, WARM_UPS, self.samples)?;
+        let times = bench::take_turns(&graphs, CALLS, stream, WARM_UPS, self.samples)?;
         let mut times = times.into_iter().map(Times::of);
-        Ok(Row {
-            name,
-            segments,
-            bytes: (read + written) as u64,
-            ours: times.next().context("there is one graph at least")?,
-            twin: times.next(),
-            cub: times.next(),
+        let ours = times.next().context("there is one graph at least")?;
+        Ok(Row { name, segments, bytes, ours, twin: times.next(), cub: times.next() })
+    }
+
+    /// Records the calls of the twin, which reads and writes so many bytes at these addresses.
+    pub(crate) fn twin(
+        &self,
+        peers: &RowPeers,
+        read: (u64, u64),
+        written: (u64, u64),
+    ) -> anyhow::Result<Graph> {
+        self.capture(|stream| {
+            // SAFETY: the device that made the stream has made its context current in this thread.
+            // The callers' buffers hold so many bytes, and outlive the graph.
+            unsafe { peers.twin(read, written, handle(stream)?) }
         })
     }
 
     /// Records the calls of a contender.
-    fn capture(
+    pub(crate) fn capture(
         &self,
         mut call: impl FnMut(&Stream) -> anyhow::Result<()>,
     ) -> anyhow::Result<Graph> {
@@ -202,6 +231,19 @@ impl Lab {
     }
 }
 
-fn handle(stream: &Stream) -> anyhow::Result<*mut std::ffi::c_void> {
+/// Compares sums with those that are right.
+pub(crate) fn compare<R: Number>(name: &str, found: &[R], expected: &[f64]) -> anyhow::Result<()> {
+    ensure!(found.len() == expected.len(), "{name}: there are {} results", found.len());
+    for (i, (found, &expected)) in found.iter().zip(expected).enumerate() {
+        let found = found.number();
+        ensure!(
+            (found - expected).abs() <= 1e-5 * expected,
+            "{name}: sum {i} is {found} and must be {expected}"
+        );
+    }
+    Ok(())
+}
+
+pub(crate) fn handle(stream: &Stream) -> anyhow::Result<*mut std::ffi::c_void> {
     stream.raw().context("the peers need a GPU")
 }

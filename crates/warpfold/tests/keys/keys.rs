@@ -76,11 +76,11 @@ fn keys_of_16_bytes() {
     check_size::<16>();
 }
 
-/// A tile has 4096 keys of 4 bytes, 2048 of 8 and 1024 of 16, and a warp an eighth of it.
+/// A tile has 8192 keys, and a warp an eighth of it.
 #[test]
 fn the_edges_of_warps_and_tiles() {
     for device in devices() {
-        for edge in [1usize, 32, 128, 256, 512, 1024, 2048, 4096, 8192] {
+        for edge in [1usize, 32, 128, 512, 1024, 4096, 8192, 16384] {
             for n in [edge - 1, edge, edge + 1] {
                 let name = |what: &str| format!("{n} keys, {what}");
                 check(&device, &vec![7u32; n], &name("one run"));

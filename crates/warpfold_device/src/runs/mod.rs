@@ -8,16 +8,16 @@
 //! *Lengths.* A kernel of [`lengths!`](crate::lengths!) reads the lengths of segments, and writes
 //! where each segment begins ([`lengths()`]).
 //!
-//! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile, and
-//! reads all of them before it uses the first. What comes before a tile is only a number: of heads,
-//! or of elements. Blocks pass it on by tagged words in memory (`lookback.rs`). So the input is
-//! read once, and the results are written in order, by neighbouring lanes to neighbouring places.
+//! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile. What
+//! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged words
+//! in memory (`lookback.rs`). While a block waits for lower ones, others must keep the memory busy,
+//! so a tile of keys is large: a thread needs one register for its heads, and reads those keys again
+//! that begin a run. The results are written in order, by neighbouring lanes to neighbouring places.
 //!
 //! # The launch's contract
 //!
 //! - The block has [`THREADS`] threads, and the grid has a block for each tile, and at least one. A
-//!   tile has [`THREADS`] elements for each of a thread's loads: [`Bits::LOADS`] or
-//!   [`LENGTHS`].
+//!   tile has [`TILE`] keys or flags, or [`LENGTHS`] lengths for each thread.
 //! - `words` has one 64-bit word more than the grid has blocks. All are 0 before the launch, and 0
 //!   again after it. Launches that may overlap do not share words.
 //! - `offsets` has a place more than there are elements, each of 4 bytes if `log` is 2, and of 8
@@ -31,7 +31,7 @@ pub mod heads;
 mod lengths;
 mod lookback;
 
-pub use heads::{Bits, heads};
+pub use heads::{Bits, TILE, heads};
 pub use lengths::{LENGTHS, Lengths, lengths};
 pub use lookback::MOST;
 

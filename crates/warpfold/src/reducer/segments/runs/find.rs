@@ -12,10 +12,8 @@ use super::{
 
 /// Threads of a block. `warpfold_device::runs::THREADS`.
 const THREADS: u64 = 256;
-/// Bytes that a thread loads, at most. `warpfold_device::runs::heads::Bits::LOADS` follows from it.
-const BYTES: u64 = 64;
-/// Elements that a thread loads, at most.
-const LOADS: u64 = 16;
+/// Keys or flags of a tile. `warpfold_device::runs::TILE`.
+const TILE: u64 = 32 * THREADS;
 /// Lengths that a thread loads. `warpfold_device::runs::LENGTHS`.
 const LENGTHS: u64 = 8;
 /// The most tiles of a launch: a word of the workspace counts blocks, and the last one is a status.
@@ -68,9 +66,8 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         stream: &Stream,
     ) -> Result<(), Error> {
         let n = values.len;
-        let tile = THREADS * LOADS.min(BYTES / bytes);
         let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n, most };
-        let shape = shape(n, tile).map_err(too_long)?;
+        let shape = shape(n, TILE).map_err(too_long)?;
         let plan = self.plan(n, n)?;
         let args = [
             Arg::Pointer(keys),
