@@ -9,10 +9,11 @@
 //! where each segment begins ([`lengths()`]).
 //!
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile. What
-//! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged words
-//! in memory (`lookback.rs`). While a block waits for lower ones, others must keep the memory busy,
-//! so a tile of keys is large: a thread needs one register for its heads, and reads those keys again
-//! that begin a run. The results are written in order, by neighbouring lanes to neighbouring places.
+//! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged
+//! words in memory (`lookback.rs`). While a block waits for lower ones, others must keep the memory
+//! busy, so a tile of keys is large: a thread needs one register for its heads, and reads those
+//! keys again that begin a run. The results are written in order, by neighbouring lanes to
+//! neighbouring places.
 //!
 //! # The launch's contract
 //!
