@@ -8,7 +8,7 @@
 
 use crate::unroll::{each, tree};
 use crate::warp;
-use crate::words::{MOST, Words};
+use crate::words::{LONGEST, Words};
 use cuda_std::ext::{math, target};
 
 /// An order, which says which of two keys is better. Among floats, -0 is below +0, as IEEE 754-2019
@@ -111,13 +111,13 @@ pub fn lower<R: Rank>(a: R, b: R) -> R {
 /// The form in which integers are kept: their words. From words, LLVM makes one comparison and
 /// picks the words by its result; from whole integers it would make a minimum and then compare
 /// again.
-type InWords = [u32; MOST];
+type InWords = [u32; LONGEST];
 
 /// The words of `key` if `taken` is true, else the kept words.
 #[inline(always)]
 fn pick<W: Words>(taken: bool, key: W, kept: InWords) -> InWords {
     let key = key.to_words();
-    let mut picked = [0; MOST];
+    let mut picked = [0; LONGEST];
     each(W::COUNT, |i| picked[i] = if taken { key[i] } else { kept[i] });
     picked
 }
