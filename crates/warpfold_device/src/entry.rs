@@ -137,8 +137,8 @@ macro_rules! pairs {
 /// each row.
 ///
 /// Each line is `name: element = reduction => raw result;`. If the operation lets the host choose,
-/// as [`Top`](crate::op::top::Top) does, a comma and the name of one more parameter follow, by which
-/// the host says what it asks for.
+/// as [`Top`](crate::op::top::Top) does, a comma and the name of one more parameter follow, by
+/// which the host says what it asks for.
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;

@@ -78,8 +78,8 @@ macro_rules! single {
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for segments, and those for rows that the host asks for something, have no loads
-/// in flight.
+/// element. Kernels for segments, and those for rows that the host asks for something, have no
+/// loads in flight.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));

@@ -13,8 +13,8 @@ use crate::{
 
 use super::{Error, staging::Staging};
 
-/// The name of a kernel, the compute capability (major, minor) that its PTX is compiled for, and the
-/// bytes of a raw result, which differ if the host says how much a kernel writes.
+/// The name of a kernel, the compute capability (major, minor) that its PTX is compiled for, and
+/// the bytes of a raw result, which differ if the host says how much a kernel writes.
 type Key = (&'static str, (u32, u32), usize);
 
 /// The engines that a device has made. Each is found by its [`Key`].

@@ -28,10 +28,10 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     /// The class of the kernel, which decides the launch shape.
     #[doc(hidden)]
     const CLASS: KernelClass;
-    /// The most elements that one call accepts. A longer input is [`Error::TooLong`]. Only these have
-    /// a limit: [`CheckedSum`](super::CheckedSum), because its kernels are exact only up to that
-    /// number, and [`TopK`](super::TopK) and [`BottomK`](super::BottomK), because their kernels keep
-    /// indices in 32 bits. For rows and axes it is the most elements of a row.
+    /// The most elements that one call accepts. A longer input is [`Error::TooLong`]. Only these
+    /// have a limit: [`CheckedSum`](super::CheckedSum), because its kernels are exact only up to
+    /// that number, and [`TopK`](super::TopK) and [`BottomK`](super::BottomK), because their
+    /// kernels keep indices in 32 bits. For rows and axes it is the most elements of a row.
     const MOST: u64 = u64::MAX;
 
     /// The raw result of an empty input. `None` if the operation has no result for an empty input.

@@ -13,8 +13,8 @@ const NONE: u64 = u64::MAX;
 /// [`TopK`](super::TopK) and [`BottomK`](super::BottomK). It is a slice, whose length is the number
 /// of elements that there are.
 ///
-/// In memory there are always `K` pairs as [`Indexed`] describes them. In a pair that no element has
-/// taken, all bits of the index are 1, and those of the value are 0.
+/// In memory there are always `K` pairs as [`Indexed`] describes them. In a pair that no element
+/// has taken, all bits of the index are 1, and those of the value are 0.
 ///
 /// ```
 /// use warpfold::{Device, TopK};

@@ -1,9 +1,9 @@
 //! The best few elements and their indices.
 //!
-//! An accumulator is a list of the best elements so far, the best one first. A list is a function of
-//! the elements alone, because no two elements have the same rank and the same number. So lists may
-//! be combined in any order, and a thread keeps one list for all parts that it takes of a row: the
-//! longer the list has been kept, the fewer elements are better than its last one.
+//! An accumulator is a list of the best elements so far, the best one first. A list is a function
+//! of the elements alone, because no two elements have the same rank and the same number. So lists
+//! may be combined in any order, and a thread keeps one list for all parts that it takes of a row:
+//! the longer the list has been kept, the fewer elements are better than its last one.
 //!
 //! One kernel serves the smallest and the largest elements, and each count up to `N`, because the
 //! host says with each launch what it asks for ([`Asked`]).

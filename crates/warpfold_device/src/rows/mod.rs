@@ -373,7 +373,9 @@ impl Worker {
                     return;
                 }
                 let part::Share { row, number, is_row } = share(pass);
-                acc = if plan.lanes.is_power_of_two() {
+                // The other way is right for all numbers of lanes, and code that combines lists is
+                // long.
+                acc = if plan.lanes.is_power_of_two() && !R::IN_ANY_ORDER {
                     tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes)
                 } else {
                     let parts = tree::Parts::Uneven { number, count: plan.lanes };

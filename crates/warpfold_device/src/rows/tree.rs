@@ -48,8 +48,8 @@ pub(crate) unsafe fn lanes<R: Reduction>(acc: R::Acc, parts: Parts, most: u32) -
     acc
 }
 
-/// The accumulators of subtrees that wait for their right neighbours, one for each level, or a single
-/// one for all of them if the order does not matter. Each thread has a stack of its own.
+/// The accumulators of subtrees that wait for their right neighbours, one for each level, or a
+/// single one for all of them if the order does not matter. Each thread has a stack of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack {
     /// The first word of this thread.

@@ -19,16 +19,16 @@ use crate::{
 /// Of several equal elements, the one with the smaller index comes first, and counts if there is no
 /// place for all. Every number is greater than a NaN, and +0 is greater than -0. So NaNs are in the
 /// result only if there are fewer than `K` numbers; then they come last, in the order of their
-/// indices. With `K` = 1 the result is that of [`ArgMax`](crate::ArgMax), except that `ArgMax` of an
-/// empty input is an error.
+/// indices. With `K` = 1 the result is that of [`ArgMax`](crate::ArgMax), except that `ArgMax` of
+/// an empty input is an error.
 ///
 /// This differs from other libraries: `torch.topk` puts NaNs first and promises no order of equal
 /// elements, and `numpy.argpartition` treats NaNs as the greatest elements and promises no order at
 /// all.
 ///
 /// The types of elements are `u8`, `i32`, `u32`, `i64`, `u64`, `f16`, `bf16`, `f32` and `f64`. A
-/// whole array is reduced as one row is, by the same kernel, and has at most 2^32 - 1 elements, as a
-/// row has. There are two kernels for each type, one for `K` up to 4 and a slower one up to 8.
+/// whole array is reduced as one row is, by the same kernel, and has at most 2^32 - 1 elements, as
+/// a row has. There are two kernels for each type, one for `K` up to 4 and a slower one up to 8.
 ///
 /// ```
 /// use warpfold::{Array, Device, TopK};
@@ -47,8 +47,8 @@ pub struct TopK<const K: usize>;
 
 /// The `K` least elements and their indices, the least one first, for `K` from 1 to 8.
 ///
-/// All else is as with [`TopK`]: of equal elements the one with the smaller index comes first, every
-/// number is before a NaN, and -0 is less than +0. With `K` = 1 the result is that of
+/// All else is as with [`TopK`]: of equal elements the one with the smaller index comes first,
+/// every number is before a NaN, and -0 is less than +0. With `K` = 1 the result is that of
 /// [`ArgMin`](crate::ArgMin).
 ///
 /// ```
