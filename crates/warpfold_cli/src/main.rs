@@ -60,8 +60,8 @@ fn main() -> ExitCode {
 type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
 
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
-    let operation = args.wanted(operation)?;
     parts::check(operation, args)?;
+    let operation = args.wanted(operation)?;
     let (first, second) =
         args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
     let mut arrays = elements::open(&args.files, args.dtype)?;

@@ -96,7 +96,6 @@ fn what_it_refuses() {
         ("topk x.npy --smallest", "topk: -k is missing"),
         ("topk x.npy -k 0", "-k 0: 1 to 8 elements can be found"),
         ("topk x.npy -k 9", "-k 9: 1 to 8 elements can be found"),
-        ("topk x.npy -k -1", "-k"),
         ("topk x.npy -k two", "-k 'two': it must be a whole number"),
         ("sum x.npy -k 2", "-k 2: only topk takes it, not sum"),
         ("argmax x.npy --smallest", "--smallest: only topk takes it, not argmax"),

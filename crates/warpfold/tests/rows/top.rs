@@ -40,7 +40,7 @@ fn expected<T: Ordered>(row: &[T], k: usize, is_largest: bool) -> String {
 }
 
 fn text<T: Item>(best: impl Iterator<Item = (T, u64)>) -> String {
-    best.map(|(value, index)| format!("{value:?} at {index}; ")).collect()
+    best.map(|(value, index)| format!("{value:?} at {index}")).collect::<Vec<_>>().join(", ")
 }
 
 fn found<T: Item, const K: usize>(best: &Ranked<T, K>) -> String {
