@@ -184,8 +184,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
     /// - [`Error::Overflow`] if the operation is a [`CheckedSum`] and the type of the elements
     ///   cannot hold the sum;
-    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
-    ///   than [`Operation::MOST`];
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`], [`TopK`] or [`BottomK`] and the
+    ///   input has more elements than [`Operation::MOST`];
     /// - [`Error::Device`] if a buffer belongs to another device, or if the driver reports an
     ///   error.
     pub fn reduce<I>(&self, input: I) -> Result<O::Output, Error>
@@ -250,8 +250,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ///
     /// - [`Error::Empty`] if the input is empty and the operation has no result for it;
     /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
-    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
-    ///   than [`Operation::MOST`];
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`], [`TopK`] or [`BottomK`] and the
+    ///   input has more elements than [`Operation::MOST`];
     /// - [`Error::Output`] if `output` does not hold exactly one value;
     /// - [`Error::Device`] if a buffer or the stream belongs to another device, if the stream
     ///   captures and the input is memory of `cust` or cudarc, or if the driver reports an error.

@@ -42,6 +42,12 @@ use crate::{
 /// assert_eq!(chosen[0][1].value, 0.2);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
+///
+/// ```compile_fail
+/// # use warpfold::{Device, TopK};
+/// let nine = Device::simulator().reduce(&[1u8, 2, 3], TopK::<9>)?;
+/// # Ok::<(), warpfold::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TopK<const K: usize>;
 
