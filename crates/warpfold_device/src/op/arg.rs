@@ -177,6 +177,6 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
 /// decides between equal ranks.
 #[inline(always)]
 #[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
-pub(super) fn is_before<R: Rank, N: Copy + PartialOrd>(a: (R, N), b: (R, N)) -> bool {
+fn is_before<R: Rank, N: Copy + PartialOrd>(a: (R, N), b: (R, N)) -> bool {
     (a.0 < b.0) | ((a.0 == b.0) & (a.1 < b.1))
 }

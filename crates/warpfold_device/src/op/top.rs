@@ -10,7 +10,7 @@
 
 use crate::item::{Item, Pack};
 use crate::key::{Key, Largest, Rank, Smallest, lower};
-use crate::op::arg::{Indexed, is_before};
+use crate::op::arg::Indexed;
 use crate::source::One;
 use crate::unroll::{each, tree};
 use crate::words::Words;
@@ -90,7 +90,7 @@ impl<R: Rank, const N: usize> List<R, N> {
     /// Whether an element belongs into the list.
     #[inline(always)]
     fn takes(self, rank: R, number: u32) -> bool {
-        is_before((rank, number), self.place(N - 1))
+        rank.is_before(number, self.place(N - 1))
     }
     /// The list with one more element, which takes its place, or none if it is too bad.
     #[inline(always)]
@@ -98,7 +98,7 @@ impl<R: Rank, const N: usize> List<R, N> {
         let mut list = self;
         // All comparisons are with the list as it was, so that none waits for another.
         let mut is_better = [false; N];
-        each(N, |i| is_better[i] = is_before((rank, number), self.place(i)));
+        each(N, |i| is_better[i] = rank.is_before(number, self.place(i)));
         each(N, |i| {
             let moved = if i > 0 && is_better[i - 1] { self.place(i - 1) } else { (rank, number) };
             list.set(i, choose(is_better[i], moved, self.place(i)));
@@ -119,7 +119,7 @@ impl<R: Rank, const N: usize> List<R, N> {
                 each(N, |i| {
                     if i & distance == 0 {
                         let (a, b) = (list.place(i), list.place(i + distance));
-                        let is_sorted = is_before(a, b);
+                        let is_sorted = a.0.is_before(a.1, b);
                         list.set(i, choose(is_sorted, a, b));
                         list.set(i + distance, choose(is_sorted, b, a));
                     }
@@ -133,7 +133,7 @@ impl<R: Rank, const N: usize> List<R, N> {
 /// The better one of two elements.
 #[inline(always)]
 fn better<R: Rank>(a: (R, u32), b: (R, u32)) -> (R, u32) {
-    choose(is_before(a, b), a, b)
+    choose(a.0.is_before(a.1, b), a, b)
 }
 
 /// `a` if `is_first` is true, else `b`. Their parts are chosen one by one, so that LLVM keeps them
