@@ -58,7 +58,7 @@ impl Asked {
 const NONE: u32 = u32::MAX;
 
 /// The best elements by their ranks and numbers, in order. A place that no element has taken has
-/// the worst rank and the number [`NONE`].
+/// the worst rank and the greatest number.
 #[derive(Clone, Copy)]
 pub struct List<R, const N: usize> {
     ranks: [R; N],
