@@ -144,14 +144,16 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
         // would spill, or where the shared memory has room for no more.
-        most_threads: Some(if !has_table || op == "moments" || rest.ends_with("128") {
-            512
-        } else {
-            640
-        }),
+        most_threads: Some(
+            if !has_table || ["moments", "top4", "top8"].contains(&op) || rest.ends_with("128") {
+                512
+            } else {
+                640
+            },
+        ),
         later_most_threads: has_table.then_some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
-            ("moments" | "logsumexp" | "nansum", _) | ("minmax", Some(16)) => 512,
+            ("moments" | "logsumexp" | "nansum" | "top4" | "top8", _) | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,

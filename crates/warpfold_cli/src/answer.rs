@@ -5,7 +5,7 @@ use std::fmt;
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use serde_json::value::RawValue;
-use warpfold::{Extremes, Indexed, reducer::Item};
+use warpfold::{Extremes, Indexed, Ranked, reducer::Item};
 use warpfold_tools::arrays::Dtype;
 
 /// A number or a truth value.
@@ -31,6 +31,8 @@ pub(crate) enum Answer {
         index: u64,
         value: Value,
     },
+    /// The indices of the best elements, and the elements, the best one first.
+    Ranked(Vec<(u64, Value)>),
 }
 
 impl Value {
@@ -124,12 +126,19 @@ impl fmt::Display for Value {
 }
 
 impl fmt::Display for Answer {
-    /// Writes what stdout shows: one value, two values with a space between them, or an index.
+    /// Writes what stdout shows: one value, two values with a space between them, an index, or
+    /// indices and elements as `3:0.5 0:0.25`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::One(value) => write!(f, "{value}"),
             Self::Extremes { min, max } => write!(f, "{min} {max}"),
             Self::Indexed { index, .. } => write!(f, "{index}"),
+            Self::Ranked(best) => {
+                for (k, (index, value)) in best.iter().enumerate() {
+                    write!(f, "{}{index}:{value}", if k > 0 { " " } else { "" })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -185,6 +194,12 @@ impl<T: Item + IntoValue> IntoAnswer for Extremes<T> {
 impl<T: Item + IntoValue> IntoAnswer for Indexed<T> {
     fn answer(self) -> Answer {
         Answer::Indexed { index: self.index, value: self.value.value() }
+    }
+}
+
+impl<T: Item + IntoValue, const K: usize> IntoAnswer for Ranked<T, K> {
+    fn answer(self) -> Answer {
+        Answer::Ranked(self.iter().map(|best| (best.index, best.value.value())).collect())
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Command, FromArgMatches as _, ValueHint, builder::PossibleValue};
 use warpfold_tools::{
     arrays::Dtype,
-    terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, whole},
+    terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, refused, whole},
 };
 
 use crate::{device::DeviceChoice, operation::Operation};
@@ -38,6 +38,14 @@ pub(crate) struct ReduceArgs {
     /// What is subtracted from the number of elements in the divisor of var and std: 1 for a sample
     #[arg(long, value_name = "N", default_value = "0", value_parser = number("--ddof", "1"))]
     pub(crate) ddof: u64,
+
+    /// How many elements topk finds, from 1 to 8
+    #[arg(short = 'k', value_name = "K", value_parser = count)]
+    pub(crate) k: Option<u64>,
+
+    /// Find the smallest elements, the smallest one first, instead of the greatest
+    #[arg(long)]
+    pub(crate) smallest: bool,
 
     /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
     /// the end. There is one result for each index of the other axes. The array must be a .npy file
@@ -93,6 +101,27 @@ pub(crate) struct ReduceArgs {
     pub(crate) verbose: bool,
 }
 
+impl ReduceArgs {
+    /// The operation that was asked for: `operation`, or what `--smallest` makes of it.
+    ///
+    /// # Errors
+    ///
+    /// A refusal if `-k` and `--smallest` do not go with the operation.
+    pub(crate) fn wanted(&self, operation: Operation) -> Result<Operation, Failure> {
+        match (operation, self.k, self.smallest) {
+            (Operation::TopK, None, _) => {
+                Err(refused(anyhow!("topk: -k is missing, the number of elements to find: 1 to 8")))
+            }
+            (Operation::TopK, Some(_), true) => Ok(Operation::BottomK),
+            (Operation::TopK, Some(_), false) | (_, None, false) => Ok(operation),
+            (_, Some(k), _) => Err(refused(anyhow!("-k {k}: only topk takes it, not {operation}"))),
+            (_, None, true) => {
+                Err(refused(anyhow!("--smallest: only topk takes it, not {operation}")))
+            }
+        }
+    }
+}
+
 /// The argument that says where to run.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct DeviceArgs {
@@ -125,6 +154,13 @@ fn piece(text: &str) -> anyhow::Result<u64> {
     match whole("--piece", text, "2^26")? {
         bytes @ 16.. => Ok(bytes),
         bytes => bail!("--piece {bytes}: a piece has at least 16 bytes"),
+    }
+}
+
+fn count(text: &str) -> anyhow::Result<u64> {
+    match whole("-k", text, "3")? {
+        k @ 1..=8 => Ok(k),
+        k => bail!("-k {k}: 1 to 8 elements can be found"),
     }
 }
 
@@ -211,6 +247,8 @@ pub(crate) fn command() -> Command {
             .override_usage(usage)
             .after_help(EXIT_STATUS)
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
+            .mut_arg("k", |k| k.hide(!operation.is_top()))
+            .mut_arg("smallest", |smallest| smallest.hide(!operation.is_top()))
             .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
             .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
             .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))

@@ -11,9 +11,9 @@ use warpfold_tools::{
 
 use crate::{
     answer::Answer,
+    meaning::Meaning,
     parts::PartBench,
     reference::{Facts, Number},
-    task::Meaning,
 };
 
 /// The axes of an array that are reduced, and how its elements lie.

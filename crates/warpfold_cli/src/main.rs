@@ -8,6 +8,7 @@ mod device;
 mod doctor;
 mod done;
 mod elements;
+mod meaning;
 mod operation;
 mod parts;
 mod pieces;
@@ -54,11 +55,13 @@ fn main() -> ExitCode {
     }))
 }
 
-/// Finds the task of an operation over a type, if there is one. The number is that of `--ddof`.
+/// Finds the task of an operation over a type, if there is one. The number is that of `--ddof` or
+/// `-k`.
 type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
 
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     parts::check(operation, args)?;
+    let operation = args.wanted(operation)?;
     let (first, second) =
         args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
     let mut arrays = elements::open(&args.files, args.dtype)?;
@@ -68,7 +71,7 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
         Some(_) => (task::segment_task as FindTask, "segments of "),
         None => (task::task as FindTask, ""),
     };
-    let task = find(operation, dtype, args.ddof).ok_or_else(|| {
+    let task = find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL
             .into_iter()
             .filter(|&dtype| find(operation, dtype, 0).is_some())

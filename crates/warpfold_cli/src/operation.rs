@@ -27,6 +27,9 @@ pub(crate) enum Operation {
     ArgMax,
     ArgMinimum,
     ArgMaximum,
+    TopK,
+    /// `topk --smallest`.
+    BottomK,
     Count,
     Any,
     All,
@@ -45,8 +48,8 @@ pub(crate) enum Operation {
 use Operation as O;
 
 impl Operation {
-    /// All operations, in the order in which the help lists them.
-    pub(crate) const ALL: [Self; 35] = [
+    /// All operations that are subcommands, in the order in which the help lists them.
+    pub(crate) const ALL: [Self; 36] = [
         O::Sum,
         O::WrappingSum,
         O::CheckedSum,
@@ -69,6 +72,7 @@ impl Operation {
         O::ArgMax,
         O::ArgMinimum,
         O::ArgMaximum,
+        O::TopK,
         O::Count,
         O::Any,
         O::All,
@@ -127,6 +131,10 @@ impl Operation {
             O::ArgMaximum => {
                 ("argmaximum", "The index of the first NaN, or else of the first greatest element")
             }
+            O::TopK | O::BottomK => (
+                "topk",
+                "The indices and values of the greatest elements, or the smallest, up to 8; NaNs come last",
+            ),
             O::Count => ("count", "The number of elements that are not 0"),
             O::Any => ("any", "Whether any element is not 0: true or false"),
             O::All => ("all", "Whether no element is 0: true or false"),
@@ -180,9 +188,14 @@ impl Operation {
         )
     }
 
+    /// Whether the result is a list of elements.
+    pub(crate) const fn is_top(self) -> bool {
+        matches!(self, O::TopK | O::BottomK)
+    }
+
     /// Whether the result depends on which elements come first.
     pub(crate) const fn is_ordered(self) -> bool {
-        matches!(self, O::ArgMin | O::ArgMax | O::ArgMinimum | O::ArgMaximum)
+        self.is_top() || matches!(self, O::ArgMin | O::ArgMax | O::ArgMinimum | O::ArgMaximum)
     }
 }
 

@@ -191,7 +191,9 @@ impl<'a, T: Item> Combined<'a, T> {
     }
 
     fn add(&mut self, raw: &[u8], n: u64) -> Result<(), Failure> {
-        if self.raw_n > self.task.most() - n {
+        // Lists of elements are combined here, and have no limit.
+        let most = if self.task.operation().is_top() { u64::MAX } else { self.task.most() };
+        if self.raw_n > most - n {
             if let Answer::One(Value::Int(sum)) = self.open()? {
                 self.closed = Some(self.closed.take().unwrap_or_default() + sum);
             }

@@ -44,10 +44,15 @@ enum JsonResult {
         max: Box<RawValue>,
     },
     /// A result of a part. That of a whole array has its element beside it.
-    Indexed {
-        index: u64,
-        element: Box<RawValue>,
-    },
+    Indexed(JsonIndexed),
+    /// The elements that `topk` finds.
+    Ranked(Vec<JsonIndexed>),
+}
+
+#[derive(Serialize)]
+struct JsonIndexed {
+    index: u64,
+    element: Box<RawValue>,
 }
 
 #[derive(Serialize)]
@@ -205,18 +210,22 @@ impl Report<'_> {
         })
     }
 
-    /// The numbers of the results, in order: two for each result of `minmax`.
+    /// The numbers of the results, in order: two for each result of `minmax`, and the indices of
+    /// `topk`.
     fn values(&self) -> Vec<Value> {
         let of = |answer: &Answer| match answer {
             Answer::One(value) => vec![value.clone()],
             Answer::Extremes { min, max } => vec![min.clone(), max.clone()],
             Answer::Indexed { index, .. } => vec![Value::Int((*index).into())],
+            Answer::Ranked(best) => {
+                best.iter().map(|(index, _)| Value::Int((*index).into())).collect()
+            }
         };
         self.outcome.answers.iter().flat_map(of).collect()
     }
 
     /// The type of the results: that of the elements for an element, and else the narrowest that
-    /// holds all of them. Indices in parts have 64 bits and no sign.
+    /// holds all of them. Indices in parts, and those of `topk`, have 64 bits and no sign.
     fn result_type(&self) -> Option<Dtype> {
         use Operation as O;
         match self.operation {
@@ -230,6 +239,7 @@ impl Report<'_> {
             | O::BitXor => Some(self.dtype),
             O::WrappingSum if self.dtype != Dtype::Bool => Some(self.dtype),
             O::Mean | O::Var | O::Std => Some(Dtype::F64),
+            operation if operation.is_top() => Some(Dtype::U64),
             operation if operation.is_ordered() && self.outcome.parts.is_some() => Some(Dtype::U64),
             _ => match (self.values().as_slice(), &self.outcome.of_nothing) {
                 ([], Some(Answer::One(value))) => value.dtype(),
@@ -323,10 +333,16 @@ impl Report<'_> {
     }
 
     /// Saves the result as a `.npy` file: an array without dimensions or, of two values, with one;
-    /// or the results of parts in their shape.
+    /// or the results of parts in their shape. The indices of `topk` have one dimension more.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let values = self.values();
         let shape = match (&self.outcome.parts, values.len()) {
+            (parts, found) if self.operation.is_top() => {
+                // All parts have the same length, and so as many elements.
+                let mut shape = parts.as_ref().map(Parts::shape).unwrap_or_default();
+                shape.push((found / self.outcome.answers.len().max(1)) as u64);
+                shape
+            }
             (Some(parts), _) => parts.shape(),
             (None, 1) => Vec::new(),
             (None, _) => vec![2],
@@ -368,10 +384,15 @@ fn json_result(answer: &Answer) -> JsonResult {
     match answer {
         Answer::One(value) => JsonResult::One(value.json()),
         Answer::Extremes { min, max } => JsonResult::Extremes { min: min.json(), max: max.json() },
-        Answer::Indexed { index, value } => {
-            JsonResult::Indexed { index: *index, element: value.json() }
-        }
+        Answer::Indexed { index, value } => JsonResult::Indexed(json_indexed(*index, value)),
+        Answer::Ranked(best) => JsonResult::Ranked(
+            best.iter().map(|(index, value)| json_indexed(*index, value)).collect(),
+        ),
     }
+}
+
+fn json_indexed(index: u64, value: &Value) -> JsonIndexed {
+    JsonIndexed { index, element: value.json() }
 }
 
 /// A shape as NumPy writes it.

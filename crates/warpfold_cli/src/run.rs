@@ -243,7 +243,7 @@ pub(crate) fn settled<T: Item>(
 ) -> anyhow::Result<Settled> {
     let verdict = facts
         .filter(|facts| facts.is_verified())
-        .map(|facts| facts.verdict(&answer, depth, task.ddof()));
+        .map(|facts| facts.verdict(&answer, depth, task.setting()));
     let mut wrapped = facts.and_then(Facts::wrapped);
     if wrapped.is_none() && may_wrap(task.operation(), task.dtype()) {
         wrapped = Some(false);

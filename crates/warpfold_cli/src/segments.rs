@@ -17,9 +17,9 @@ use warpfold_tools::{
 use crate::{
     answer::{Answer, Value},
     elements::Elements,
+    meaning::Meaning,
     parts::PartBench,
     reference::Number,
-    task::Meaning,
     wrap::lowest_bits,
 };
 

@@ -2,19 +2,20 @@
 //! called, and what its result means.
 
 use half::{bf16, f16};
-use num_bigint::BigInt;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
-    CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
-    Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
-    SegmentOperation, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, BottomK, Buffer,
+    CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum,
+    Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum,
+    RowOperation, SegmentOperation, SquaredDistance, Stream, Sum, SumAbs, SumSquares, TopK, View,
+    WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
 
 use crate::{
-    answer::{Answer, IntoAnswer, IntoValue, Value},
+    answer::{Answer, IntoAnswer as _},
     axes::{self, Axes},
+    meaning::{Meaning, deviation, exact_sum, mean, plain, ranked, root, truth, variance},
     operation::Operation,
     parts::{PartBench, Parts},
     reference::Number,
@@ -27,8 +28,9 @@ use crate::{
 pub(crate) trait Task<T: Item>: Sync {
     fn operation(&self) -> Operation;
     fn dtype(&self) -> Dtype;
-    /// What is subtracted from the number of elements in the divisor of a variance.
-    fn ddof(&self) -> u64;
+    /// The number of `--ddof`, which is subtracted from the number of elements in the divisor of a
+    /// variance; or that of `-k`, the most elements that `topk` finds.
+    fn setting(&self) -> u64;
     /// The most elements of one launch.
     fn most(&self) -> u64;
     /// The number of roundings between an element and the result.
@@ -80,19 +82,6 @@ struct Typed<T: Item, O: Reduction<T>> {
     dtype: Dtype,
     calls: Calls<T, O>,
     meaning: Meaning<O::Output>,
-}
-
-/// What a result of the library means.
-pub(crate) struct Meaning<R> {
-    /// Makes the answer. The number is that of [`Task::ddof`].
-    answer: fn(Result<R, Error>, u64) -> Result<Answer, Error>,
-    ddof: u64,
-}
-
-impl<R> Meaning<R> {
-    pub(crate) fn answer(&self, result: Result<R, Error>) -> Result<Answer, Error> {
-        (self.answer)(result, self.ddof)
-    }
 }
 
 /// The calls that reduce, with one input or with a pair. The second slice or view is there if the
@@ -181,8 +170,8 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         self.dtype
     }
 
-    fn ddof(&self) -> u64 {
-        self.meaning.ddof
+    fn setting(&self) -> u64 {
+        self.meaning.setting
     }
 
     fn most(&self) -> u64 {
@@ -321,13 +310,17 @@ macro_rules! choose {
         choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, F16 f16, Bf16 bf16, F32 f32,
             F64 f64)
     };
+    ($at:expr, ranked, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64,
+            F16 f16, Bf16 bf16, F32 f32, F64 f64)
+    };
     (@ $at:expr, $op:ident, $calls:ident, $answer:expr, $($dtype:ident $type:ident),*) => {
         match $at.1 {
             $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
                 operation: $at.0,
                 dtype: $at.1,
                 calls: Calls::$calls(),
-                meaning: Meaning { answer: $answer, ddof: $at.2 },
+                meaning: Meaning { answer: $answer, setting: $at.2 },
             }) as Box<dyn AnyTask>),)*
             #[allow(unreachable_patterns, reason = "some operations have all types")]
             _ => None,
@@ -335,10 +328,16 @@ macro_rules! choose {
     };
 }
 
+// One operation for each kernel. The answer leaves out what was not asked for.
+type Top4 = TopK<4>;
+type Top8 = TopK<8>;
+type Bottom4 = BottomK<4>;
+type Bottom8 = BottomK<8>;
+
 /// The task of an operation over a type. `None` if the operation does not have that type.
-pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<dyn AnyTask>> {
+pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<Box<dyn AnyTask>> {
     use Operation as O;
-    let at = (operation, dtype, ddof);
+    let at = (operation, dtype, setting);
     match operation {
         O::Sum if dtype.is_float() => choose!(at, floats, Sum, single, plain),
         O::Sum | O::WrappingSum | O::CheckedSum => {
@@ -368,6 +367,10 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::ArgMax => choose!(at, all, ArgMax, single, plain),
         O::ArgMinimum => choose!(at, all, ArgMinimum, single, plain),
         O::ArgMaximum => choose!(at, all, ArgMaximum, single, plain),
+        O::TopK if setting <= 4 => choose!(at, ranked, Top4, single, ranked),
+        O::TopK => choose!(at, ranked, Top8, single, ranked),
+        O::BottomK if setting <= 4 => choose!(at, ranked, Bottom4, single, ranked),
+        O::BottomK => choose!(at, ranked, Bottom8, single, ranked),
         O::Count => choose!(at, all, CountNonzero, single, plain),
         O::Any => choose!(at, all, Any, single, plain),
         O::All => choose!(at, all, All, single, plain),
@@ -395,10 +398,10 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
 pub(crate) fn segment_task(
     operation: Operation,
     dtype: Dtype,
-    ddof: u64,
+    setting: u64,
 ) -> Option<Box<dyn AnyTask>> {
     use Operation as O;
-    let at = (operation, dtype, ddof);
+    let at = (operation, dtype, setting);
     match operation {
         // The library has no checked sums of segments. `segments::exact_sum` makes up for that.
         O::Sum => choose!(at, segmented, Sum, plain),
@@ -414,65 +417,5 @@ pub(crate) fn segment_task(
         O::ArgMin => choose!(at, segmented, ArgMin, plain),
         O::ArgMax => choose!(at, segmented, ArgMax, plain),
         _ => None,
-    }
-}
-
-fn plain<R: IntoAnswer>(result: Result<R, Error>, _ddof: u64) -> Result<Answer, Error> {
-    result.map(IntoAnswer::answer)
-}
-
-/// Bytes of truth values that are truth values again.
-fn truth<R: IntoAnswer>(result: Result<R, Error>, _ddof: u64) -> Result<Answer, Error> {
-    // The bitwise and of no bytes has all bits set.
-    let truth = |value| match value {
-        Value::Int(value) => Value::Bool(value != BigInt::ZERO),
-        other => other,
-    };
-    Ok(match result?.answer() {
-        Answer::One(value) => Answer::One(truth(value)),
-        Answer::Extremes { min, max } => Answer::Extremes { min: truth(min), max: truth(max) },
-        indexed @ Answer::Indexed { .. } => indexed,
-    })
-}
-
-/// A sum of integers, whether the type of the elements holds it or not.
-fn exact_sum<T: IntoValue>(result: Result<T, Error>, _ddof: u64) -> Result<Answer, Error> {
-    match result {
-        Err(Error::Overflow { exact, .. }) => {
-            let exact = exact.to_string().parse().expect("an integer is written in digits");
-            Ok(Answer::One(Value::Int(exact)))
-        }
-        result => result.map(IntoAnswer::answer),
-    }
-}
-
-fn mean(all: Result<Statistics, Error>, _ddof: u64) -> Result<Answer, Error> {
-    all.map(|all| Answer::One(all.mean().value()))
-}
-
-/// The variance. It is NaN, as NumPy's is, if the divisor is 0, and not a number either if it is
-/// negative.
-fn variance(all: Result<Statistics, Error>, ddof: u64) -> Result<Answer, Error> {
-    let all = all?;
-    let divisor = all.count.saturating_sub(ddof);
-    let variance = if divisor == 0 { f64::NAN } else { all.squared_deviations() / divisor as f64 };
-    Ok(Answer::One(variance.value()))
-}
-
-fn deviation(all: Result<Statistics, Error>, ddof: u64) -> Result<Answer, Error> {
-    variance(all, ddof).map(root)
-}
-
-/// The square root, in the type of a float, and in `f64` for an integer.
-fn root(square: Answer) -> Answer {
-    match square {
-        Answer::One(Value::Float(square, Dtype::F64)) => Answer::One(square.sqrt().value()),
-        Answer::One(Value::Float(square, _)) => Answer::One((square as f32).sqrt().value()),
-        // The library has no distance of integers whose square a 64-bit integer may not hold.
-        Answer::One(Value::Int(square)) => {
-            let square = u64::try_from(square).expect("a sum of squares is not negative");
-            Answer::One((square as f64).sqrt().value())
-        }
-        other => other,
     }
 }

@@ -136,7 +136,9 @@ macro_rules! pairs {
 /// Stamps out kernels that reduce the rows of an array ([`rows`](mod@crate::rows)): one result for
 /// each row.
 ///
-/// Each line is `name: element = reduction => raw result;`.
+/// Each line is `name: element = reduction => raw result;`. If the operation lets the host choose,
+/// as [`Top`](crate::op::top::Top) does, a comma and the name of one more parameter follow, by
+/// which the host says what it asks for.
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;
@@ -147,7 +149,7 @@ macro_rules! pairs {
 /// ```
 #[macro_export]
 macro_rules! rows {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+    ($($name:ident: $t:ty = $op:ty => $raw:ty $(, $asked:ident)?;)*) => {$(
         #[doc = concat!("`", stringify!($op), "` of each row.")]
         ///
         /// # Safety
@@ -186,18 +188,20 @@ macro_rules! rows {
             size6: u64, stride6: i64,
             size7: u64, stride7: i64,
             size8: u64, stride8: i64,
+            $($asked: u32,)?
         ) {
             use ::core::mem::MaybeUninit;
-            use $crate::rows::{Dim, LEVELS, Plan, THREADS};
+            use $crate::rows::{Dim, Plan, THREADS, levels};
 
             $crate::__count!(COUNT: $op => $raw);
-            const WORDS: usize = COUNT * (LEVELS * THREADS) as usize;
+            const WORDS: usize = COUNT * (levels::<$op>() * THREADS) as usize;
             #[$crate::cuda_std::address_space(shared)]
             static mut STACK: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
                 groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
+                asked: $crate::__asked!($($asked)?),
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },
@@ -341,8 +345,11 @@ macro_rules! lengths {
 macro_rules! __count {
     ($count:ident: $op:ty => $raw:ty) => {
         const $count: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
-        // The host counts so many words for a slot, because it knows the raw result alone.
-        const { assert!($count <= 2 || $count * 4 <= ::core::mem::size_of::<$raw>()) };
+        // The host counts so many words for a slot, because it knows the raw results alone.
+        const {
+            let results = <$op as $crate::Reduction>::RESULTS;
+            assert!($count <= 2 || $count * 4 <= results * ::core::mem::size_of::<$raw>());
+        };
     };
 }
 
@@ -401,5 +408,17 @@ macro_rules! __rest {
     };
     ($rest:literal) => {
         $rest
+    };
+}
+
+/// Expands to what the host asks for, or to a default if the kernel takes no such parameter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __asked {
+    () => {
+        0
+    };
+    ($asked:ident) => {
+        $asked
     };
 }

@@ -10,7 +10,7 @@ use crate::block::block_reduce;
 use crate::op::sum::Wrapping;
 use crate::unroll::{each, tree};
 use crate::warp::WARP;
-use crate::words::{MOST, Words};
+use crate::words::{LONGEST, Words};
 use crate::{Position, Reduction};
 use cuda_std::ext::{atomic, control, target};
 use cuda_std::thread;
@@ -135,7 +135,7 @@ impl<R: Reduction> GridReduction<R> for Polled {
 
 /// The words of a slot that holds this accumulator.
 #[inline(always)]
-fn tagged<A: Words>(acc: A) -> [u64; MOST] {
+fn tagged<A: Words>(acc: A) -> [u64; LONGEST] {
     let words = acc.to_words().map(u64::from);
     let mut slot = words.map(|word| TAG | word);
     if has_halves::<A>() {
@@ -148,7 +148,7 @@ fn tagged<A: Words>(acc: A) -> [u64; MOST] {
 
 /// The accumulator that `block` has left in its slot.
 #[inline(always)]
-fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
+fn untagged<A: Words>(slot: [u64; LONGEST], block: u32) -> A {
     let half = |i: usize| (slot[i] >> 32) as u32 & 0xffff;
     let word = |i| {
         if has_halves::<A>() && i == A::IN_SLOT - 1 {
@@ -177,7 +177,7 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
         // If no more slots are left, the thread reads its first one again.
         let other = |i: usize| if is_there(i) { first + i as u32 * threads } else { first };
         let place = |i: usize| slot(other(i));
-        let mut words = [[0; MOST]; MOST_SLOTS];
+        let mut words = [[0; LONGEST]; MOST_SLOTS];
         // SAFETY: the slots are those of blocks below `last`.
         unsafe {
             loop {
@@ -189,7 +189,7 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
                     break;
                 }
             }
-            each(group, |i| write::<R::Acc>(place(i), [0; MOST]));
+            each(group, |i| write::<R::Acc>(place(i), [0; LONGEST]));
         }
         let found = |i: usize| {
             if i < group && (R::IS_IDEMPOTENT || is_there(i)) {
@@ -210,8 +210,8 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
 /// # Safety
 /// `slot` has the words of an accumulator `A`, and only atomics use them meanwhile.
 #[inline(always)]
-unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
-    let mut words = [0; MOST];
+unsafe fn read<A: Words>(slot: *const u64) -> [u64; LONGEST] {
+    let mut words = [0; LONGEST];
     // SAFETY: the caller's slot has these words.
     unsafe {
         if slot_words::<A>().is_multiple_of(2) {
@@ -230,7 +230,7 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
 /// # Safety
 /// Those of [`read`].
 #[inline(always)]
-unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
+unsafe fn write<A: Words>(slot: *mut u64, words: [u64; LONGEST]) {
     // SAFETY: the caller's slot has these words.
     unsafe {
         if slot_words::<A>().is_multiple_of(2) {

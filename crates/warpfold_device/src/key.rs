@@ -8,7 +8,7 @@
 
 use crate::unroll::{each, tree};
 use crate::warp;
-use crate::words::{MOST, Words};
+use crate::words::{LONGEST, Words};
 use cuda_std::ext::{math, target};
 
 /// An order, which says which of two keys is better. Among floats, -0 is below +0, as IEEE 754-2019
@@ -91,6 +91,13 @@ pub trait Key: Words {
 pub trait Rank: Words + PartialOrd {
     /// The worst rank.
     const MAX: Self;
+    /// Whether this rank and `number` come before `other`. The rank decides, and the number decides
+    /// between equal ranks.
+    #[inline(always)]
+    #[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
+    fn is_before(self, number: u32, other: (Self, u32)) -> bool {
+        (self < other.0) | ((self == other.0) & (number < other.1))
+    }
     /// The smallest rank of a warp, in each of its lanes, or `None` if the device has no
     /// instructions for that.
     ///
@@ -111,21 +118,30 @@ pub fn lower<R: Rank>(a: R, b: R) -> R {
 /// The form in which integers are kept: their words. From words, LLVM makes one comparison and
 /// picks the words by its result; from whole integers it would make a minimum and then compare
 /// again.
-type InWords = [u32; MOST];
+type InWords = [u32; LONGEST];
 
 /// The words of `key` if `taken` is true, else the kept words.
 #[inline(always)]
 fn pick<W: Words>(taken: bool, key: W, kept: InWords) -> InWords {
     let key = key.to_words();
-    let mut picked = [0; MOST];
+    let mut picked = [0; LONGEST];
     each(W::COUNT, |i| picked[i] = if taken { key[i] } else { kept[i] });
     picked
 }
 
 macro_rules! integers {
-    ($($t:ty $(, $redux_min:path)?;)*) => {$(
+    ($($t:ty $(, $redux_min:path)? $(, with number: $both:ty)?;)*) => {$(
         impl Rank for $t {
             const MAX: Self = <$t>::MAX;
+            $(
+                // One comparison of 64 bits is two instructions, and two of 32 bits are three.
+                #[inline(always)]
+                fn is_before(self, number: u32, other: (Self, u32)) -> bool {
+                    let both =
+                        |rank, number| <$both>::from(rank) << u32::BITS | <$both>::from(number);
+                    both(self, number) < both(other.0, other.1)
+                }
+            )?
             $(
                 #[inline(always)]
                 unsafe fn redux_min(self) -> Option<Self> {
@@ -175,8 +191,8 @@ macro_rules! integers {
 }
 
 integers! {
-    i32, warp::min_i32;
-    u32, warp::min_u32;
+    i32, warp::min_i32, with number: i64;
+    u32, warp::min_u32, with number: u64;
     i64, warp::min_i64;
     u64, warp::min_u64;
     i128;

@@ -1,8 +1,8 @@
 //! Loops that are written out, because LLVM keeps an array in registers only if each index is a
 //! constant.
 
-/// Calls `body` with each number from 0 to `count` - 1. `count` is a constant of at most 16;
-/// numbers from 16 on are left out.
+/// Calls `body` with each number from 0 to `count` - 1. `count` is a constant of at most 24;
+/// numbers from 24 on are left out.
 ///
 /// ```
 /// let mut sum = 0;
@@ -18,7 +18,7 @@ pub fn each(count: usize, mut body: impl FnMut(usize)) {
             }
         )*};
     }
-    steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23);
 }
 
 /// The values of `get` for 0 to `count` - 1, combined in a tree. `count` is a constant, a power of

@@ -3,8 +3,11 @@
 
 use crate::unroll::each;
 
-/// The most words that an accumulator has.
+/// The most words that an accumulator has, except in kernels for rows.
 pub const MOST: usize = 8;
+
+/// The most words that an accumulator has in any kernel.
+pub const LONGEST: usize = 24;
 
 /// A value made of 32-bit words.
 pub trait Words: Copy {
@@ -29,8 +32,8 @@ pub trait Words: Copy {
 
     /// All words of the value, followed by zeros.
     #[inline(always)]
-    fn to_words(self) -> [u32; MOST] {
-        let mut words = [0; MOST];
+    fn to_words(self) -> [u32; LONGEST] {
+        let mut words = [0; LONGEST];
         each(Self::COUNT, |i| words[i] = self.word(i));
         words
     }

@@ -47,6 +47,7 @@ use warpfold_device::op::nansum::{CountAndSum, NanSum as Nansum};
 use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
+use warpfold_device::op::top::Top;
 use warpfold_device::runs::heads::{Change, Flag};
 
 type Min<T> = Extreme<T, Smallest>;
@@ -57,6 +58,8 @@ type Argmin<T> = Arg<T, Smallest>;
 type Argmax<T> = Arg<T, Largest>;
 type Argminimum<T> = Arg<T, SmallestOrNan>;
 type Argmaximum<T> = Arg<T, LargestOrNan>;
+type Top4<T> = Top<T, 4>;
+type Top8<T> = Top<T, 8>;
 type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
@@ -75,7 +78,8 @@ macro_rules! single {
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for segments have no loads in flight.
+/// element. Kernels for segments, and those for rows that the host asks for something, have no
+/// loads in flight.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
@@ -103,6 +107,11 @@ macro_rules! kernels {
     (@stamp segments $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
             warpfold_device::segments! { [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
+        }
+    };
+    (@stamp rows_asked $op:ident $t:ident ($raw:ty) ()) => {
+        pastey::paste! {
+            warpfold_device::rows! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, asked; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
@@ -196,6 +205,12 @@ kernels! {
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
     pairs: [dot ssd] x [f64] => f64, 4;
+}
+
+// The best few elements of each row. A list of four places takes half of the instructions and
+// registers of one of eight, and most routers ask for four or fewer. A whole array is one row.
+kernels! {
+    rows_asked: [top4 top8] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
 }
 
 // Segments.

@@ -13,11 +13,11 @@ use crate::{
 
 use super::{Error, staging::Staging};
 
-/// The name of a kernel, and the compute capability (major, minor) that its PTX is compiled for.
-type Key = (&'static str, (u32, u32));
+/// The name of a kernel, the compute capability (major, minor) that its PTX is compiled for, and
+/// the bytes of a raw result, which differ if the host says how much a kernel writes.
+type Key = (&'static str, (u32, u32), usize);
 
-/// The engines that a device has made. Each is found by the name of its kernel and by the compute
-/// capability of the kernel's PTX.
+/// The engines that a device has made. Each is found by its [`Key`].
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     engines: Mutex<HashMap<Key, Arc<Engine>>>,
@@ -34,7 +34,8 @@ impl Cache {
     ) -> Result<Arc<Engine>, Error> {
         let generation = device.class().capability();
         let mut engines = lock(&self.engines);
-        if let Some(engine) = engines.get(&(kernel.name(), generation)) {
+        let key = (kernel.name(), generation, result_bytes);
+        if let Some(engine) = engines.get(&key) {
             return Ok(Arc::clone(engine));
         }
         let capability = device.info().compute_capability;
@@ -45,7 +46,7 @@ impl Cache {
         let loaded = module.kernel(kernel.name())?;
         let single = kernel.single().map(|name| module.kernel(name)).transpose()?;
         let engine = Arc::new(Engine::new(device, loaded, single, result_bytes)?);
-        engines.insert((kernel.name(), generation), Arc::clone(&engine));
+        engines.insert(key, Arc::clone(&engine));
         Ok(engine)
     }
 }

@@ -155,7 +155,7 @@ pub enum Error {
         segment: u64,
     },
     /// The input has more elements than [`Operation::MOST`](super::Operation::MOST), the number up
-    /// to which the operation's kernel is exact.
+    /// to which the operation's kernel is exact or can count.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]
     TooLong {
         /// The operation's [name](super::Operation::NAME).

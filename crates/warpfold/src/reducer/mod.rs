@@ -63,6 +63,7 @@ mod operation;
 mod order;
 mod output;
 mod pending;
+mod ranked;
 mod raw;
 mod rows;
 mod segments;
@@ -85,14 +86,15 @@ pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
 pub use op::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, BottomK, CheckedSum,
     CompensatedSum, CountNan, CountNonzero, Dot, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
     Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product, SoftmaxStats, SquaredDistance,
-    Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
 };
 pub use operation::{Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
+pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
 pub use rows::{Array, RowReducer};
 pub use segments::{
@@ -182,8 +184,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
     /// - [`Error::Overflow`] if the operation is a [`CheckedSum`] and the type of the elements
     ///   cannot hold the sum;
-    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
-    ///   than [`Operation::MOST`];
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`], [`TopK`] or [`BottomK`] and the
+    ///   input has more elements than [`Operation::MOST`];
     /// - [`Error::Device`] if a buffer belongs to another device, or if the driver reports an
     ///   error.
     pub fn reduce<I>(&self, input: I) -> Result<O::Output, Error>
@@ -248,8 +250,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ///
     /// - [`Error::Empty`] if the input is empty and the operation has no result for it;
     /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
-    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
-    ///   than [`Operation::MOST`];
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`], [`TopK`] or [`BottomK`] and the
+    ///   input has more elements than [`Operation::MOST`];
     /// - [`Error::Output`] if `output` does not hold exactly one value;
     /// - [`Error::Device`] if a buffer or the stream belongs to another device, if the stream
     ///   captures and the input is memory of `cust` or cudarc, or if the driver reports an error.
@@ -373,6 +375,11 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         stream: &Stream,
     ) -> Result<(), Error> {
         let n = first.len;
+        if let Some(asked) = O::ASKED {
+            let (words, asked) = (asked.words, Some(asked.asked));
+            let call = rows::Call { kernel: self.engine.kernel(), op: O::NAME, words, asked };
+            return call.launch_whole(&self.device, first, out, stream);
+        }
         for place in [Some(first), second].into_iter().flatten() {
             place.admit(&self.device, stream)?;
         }

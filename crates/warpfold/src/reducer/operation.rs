@@ -28,9 +28,10 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     /// The class of the kernel, which decides the launch shape.
     #[doc(hidden)]
     const CLASS: KernelClass;
-    /// The most elements that one call accepts. A longer input is [`Error::TooLong`]. Only
-    /// [`CheckedSum`](super::CheckedSum) has a limit, because its kernels are exact only up to that
-    /// number.
+    /// The most elements that one call accepts. A longer input is [`Error::TooLong`]. Only these
+    /// have a limit: [`CheckedSum`](super::CheckedSum), because its kernels are exact only up to
+    /// that number, and [`TopK`](super::TopK) and [`BottomK`](super::BottomK), because their
+    /// kernels keep indices in 32 bits. For rows and axes it is the most elements of a row.
     const MOST: u64 = u64::MAX;
 
     /// The raw result of an empty input. `None` if the operation has no result for an empty input.
@@ -63,6 +64,18 @@ pub(super) mod private {
     /// The kernel of an operation over a type.
     pub trait Kernel<T> {
         const KERNEL: &'static EmbeddedKernel;
+        /// What is asked of the kernel, if it is a kernel for rows that takes such an argument. A
+        /// whole array is then one row.
+        const ASKED: Option<Asked> = None;
+    }
+
+    /// What is asked of a kernel for rows that has a choice.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Asked {
+        /// The argument: `warpfold_device::rows::Plan::asked`.
+        pub asked: u32,
+        /// The most words of an accumulator.
+        pub words: u64,
     }
 
     /// The kernel of the same operation for rows.

@@ -2,7 +2,7 @@
 //! wrote, no barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, Array, Device, Item, LogSumExp, Moments, NanSum, RowOperation, Sum,
+    ArgMax, Array, BottomK, Device, Item, LogSumExp, Moments, NanSum, RowOperation, Sum, TopK,
     half::f16,
     testing::{Instrument, Seen},
 };
@@ -54,4 +54,7 @@ fn no_check_finds_anything() {
     check_layouts::<f32, LogSumExp>(1.0);
     check_layouts::<f32, NanSum>(1.0);
     check_layouts::<i128, Sum>(1);
+    check_layouts::<u8, TopK<8>>(1);
+    check_layouts::<f32, TopK<3>>(1.0);
+    check_layouts::<f64, BottomK<8>>(1.0);
 }

@@ -12,6 +12,7 @@ mod float;
 mod integer;
 mod moments;
 mod order;
+mod top;
 
 use warpfold_tools::arrays::Dtype;
 
@@ -27,6 +28,7 @@ use float::{FloatProduct, FloatSum};
 use integer::{IntegerProduct, IntegerSum};
 use moments::MomentFacts;
 use order::{Bits, Count, Order};
+use top::Top;
 
 /// The comparison of a result with the CPU's.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +59,7 @@ enum Kind {
     Order(Order),
     Count(Count),
     Bits(Bits),
+    Top(Top),
 }
 
 impl Facts {
@@ -113,6 +116,8 @@ impl Facts {
             | O::ArgMinimum
             | O::ArgMaximum
             | O::MaxAbs => Kind::Order(Order::new(operation)),
+            O::TopK => Kind::Top(Top::new(true)),
+            O::BottomK => Kind::Top(Top::new(false)),
             O::Count | O::Any | O::All => Kind::Count(Count::default()),
             O::BitAnd | O::BitOr | O::BitXor => Kind::Bits(Bits::new(dtype)),
         };
@@ -135,6 +140,7 @@ impl Facts {
             Kind::Order(order) => order.feed(first),
             Kind::Count(count) => count.feed(first),
             Kind::Bits(bits) => bits.feed(first),
+            Kind::Top(top) => top.feed(first),
         }
         self.n += first.len() as u64;
     }
@@ -152,8 +158,9 @@ impl Facts {
         }
     }
 
-    /// Compares an answer. `depth` is the number of roundings between an element and the result.
-    pub(crate) fn verdict(&self, answer: &Answer, depth: u64, ddof: u64) -> Verdict {
+    /// Compares an answer. `depth` is the number of roundings between an element and the result,
+    /// and `setting` the number of `--ddof` or `-k`.
+    pub(crate) fn verdict(&self, answer: &Answer, depth: u64, setting: u64) -> Verdict {
         match (&self.kind, answer) {
             (Kind::IntegerSum(sum), Answer::One(Value::Float(root, dtype))) => {
                 near_root(*root, sum.value().to_string().parse().unwrap_or(f64::NAN), *dtype)
@@ -176,13 +183,14 @@ impl Facts {
                 product.verdict(*value, self.n)
             }
             (Kind::Moments(moments), Answer::One(Value::Float(value, _))) => {
-                moments.verdict(self.operation, *value, ddof)
+                moments.verdict(self.operation, *value, setting)
             }
             (Kind::Exponentials(sum), Answer::One(Value::Float(value, dtype))) => {
                 sum.verdict(*value, *dtype, depth)
             }
             (Kind::Order(order), _) => same(answer, &order.answer(self.operation, self.dtype)),
             (Kind::Count(count), _) => same(answer, &count.answer(self.operation, self.n)),
+            (Kind::Top(top), _) => same(answer, &top.answer(setting, self.dtype)),
             (Kind::Bits(bits), _) => same(answer, &bits.answer(self.operation, self.dtype)),
             _ => {
                 Verdict { agrees: false, reference: "a result of another kind".into(), bound: None }

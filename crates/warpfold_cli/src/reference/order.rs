@@ -11,13 +11,13 @@ use crate::{
 
 /// A number that is ordered by sign and magnitude, or as a float with -0 below +0.
 #[derive(Clone, Copy, Debug)]
-enum Key {
+pub(super) enum Key {
     Int(bool, u128),
     Float(f64),
 }
 
 impl Key {
-    fn of<T: Number>(element: T, is_float: bool) -> Self {
+    pub(super) fn of<T: Number>(element: T, is_float: bool) -> Self {
         if is_float {
             return Self::Float(element.float());
         }
@@ -25,17 +25,26 @@ impl Key {
         Self::Int(is_negative, magnitude)
     }
 
-    fn is_nan(self) -> bool {
+    pub(super) fn is_nan(self) -> bool {
         matches!(self, Self::Float(x) if x.is_nan())
     }
 
-    fn is_below(self, other: Self) -> bool {
+    pub(super) fn is_below(self, other: Self) -> bool {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => a.total_cmp(&b).is_lt(),
             (Self::Int(true, a), Self::Int(true, b)) => a > b,
             (Self::Int(false, a), Self::Int(false, b)) => a < b,
             (Self::Int(a, _), Self::Int(b, _)) => a && !b,
             _ => false,
+        }
+    }
+
+    /// The element of this type.
+    pub(super) fn value(self, dtype: Dtype) -> Value {
+        match self {
+            Self::Float(x) => Value::Float(x, dtype),
+            Self::Int(true, magnitude) => Value::Int(-BigInt::from(magnitude)),
+            Self::Int(false, magnitude) => Value::Int(magnitude.into()),
         }
     }
 }
@@ -83,14 +92,12 @@ impl Order {
     pub(super) fn answer(&self, operation: Operation, dtype: Dtype) -> Answer {
         use Operation as O;
         let value = |found: Option<(Key, u64)>| match found {
-            Some((Key::Float(x), _)) => Value::Float(x, dtype),
             Some((Key::Int(_, magnitude), _))
                 if dtype == Dtype::Bool && operation != O::MaxAbs && !operation.is_ordered() =>
             {
                 Value::Bool(magnitude != 0)
             }
-            Some((Key::Int(true, magnitude), _)) => Value::Int(-BigInt::from(magnitude)),
-            Some((Key::Int(false, magnitude), _)) => Value::Int(magnitude.into()),
+            Some((key, _)) => key.value(dtype),
             // The greatest magnitude of no elements is 0.
             None if dtype.is_float() => Value::Float(0.0, dtype),
             None => Value::Int(BigInt::ZERO),

@@ -4,7 +4,7 @@ use super::tree;
 use crate::Reduction;
 use crate::unroll::each;
 use crate::warp::WARP;
-use crate::words::{MOST, Words};
+use crate::words::{LONGEST, Words};
 use cuda_std::ext::{atomic, control, target};
 use cuda_std::warp;
 
@@ -18,7 +18,11 @@ const PATIENCE: u32 = 1 << 14;
 /// How many slots of `words` words a lane reads into shared memory before it combines them. The
 /// slots of all lanes fit where a tile was.
 const fn batch(words: usize) -> u32 {
-    if words > 4 { 4 } else { 8 }
+    match words {
+        ..=4 => 8,
+        5..=8 => 4,
+        _ => 1,
+    }
 }
 
 /// Leaves the accumulator of a task in slot number `slot`, for the task that waits for it.
@@ -172,7 +176,7 @@ impl Meeting {
         let mut first = 0;
         while first < batch {
             control::keep_rolled();
-            let mut found = [[0u32; MOST]; 4];
+            let mut found = [[0u32; LONGEST]; 4];
             let mut polls = 0;
             // SAFETY: the caller's contract.
             unsafe {

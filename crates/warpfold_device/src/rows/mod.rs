@@ -33,7 +33,8 @@
 //!   `r` by the first [`Plan::kept`] dimensions plus that of `k` by the next [`Plan::reduced`]
 //!   ones. In each of the two lists the first dimension is the one that changes fastest. All
 //!   strides are in bytes.
-//! - The results lie at `output` in the order of the rows.
+//! - The results lie at `output` in the order of the rows, for each row as many as its operation
+//!   has.
 //! - The block has [`THREADS`] threads, and the grid has a warp for each warp of each team. Teams
 //!   have numbers: first come the first teams of all groups, then the second ones, and so on. A
 //!   block has as many teams as it has room for, except the last one.
@@ -47,11 +48,11 @@ mod stage;
 mod team;
 pub(crate) mod tree;
 
-use crate::Reduction;
 use crate::item::Item;
 use crate::source::One;
 use crate::unroll::each;
 use crate::warp::WARP;
+use crate::{Position, Reduction};
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid, target};
 use cuda_std::{address_space, thread, warp};
@@ -67,6 +68,12 @@ pub const PART_BYTES: u32 = TILE_BYTES / WARP;
 
 /// The most tiles of a task are 2 to this number.
 pub const LEVELS: u32 = 7;
+
+/// How many accumulators of each thread there must be room for.
+#[doc(hidden)]
+pub const fn levels<R: Reduction>() -> u32 {
+    if R::IN_ANY_ORDER { 1 } else { LEVELS }
+}
 
 /// A number below 33 is divided by the lanes of a row by a multiplication with
 /// [`Plan::lane_share`] and a shift by so many bits.
@@ -156,6 +163,8 @@ pub struct Plan {
     pub kept: u32,
     /// The number of dimensions of the steps.
     pub reduced: u32,
+    /// What the host asks for, if the operation lets it choose; else any number.
+    pub asked: u32,
 }
 
 /// How a tile gets from global to shared memory.
@@ -233,7 +242,8 @@ const fn padded(at: u32) -> u32 {
 }
 
 /// Reduces the rows of an array. This is the whole body of a kernel that [`rows!`](crate::rows!)
-/// stamps out. `stack` has room for [`LEVELS`] accumulators of each thread.
+/// stamps out. `stack` has room for [`LEVELS`] accumulators of each thread, or for one if the order
+/// does not matter ([`Reduction::IN_ANY_ORDER`]).
 ///
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `stack` is shared memory.
@@ -351,9 +361,21 @@ impl Worker {
         unsafe {
             while pass < rows {
                 control::keep_rolled();
-                let mut acc = part::part::<T, R>(tile, shift, share(pass), here, plan);
+                // A row of several tiles has one pass.
+                let before = if R::IN_ANY_ORDER && here.number > 0 {
+                    stack.top::<R>()
+                } else {
+                    R::identity()
+                };
+                let mut acc = part::part::<T, R>(tile, shift, share(pass), before, here, plan);
+                if R::IN_ANY_ORDER && !here.is_last(plan) {
+                    stack.keep::<R>(acc);
+                    return;
+                }
                 let part::Share { row, number, is_row } = share(pass);
-                acc = if plan.lanes.is_power_of_two() {
+                // The other way is right for all numbers of lanes, and code that combines lists is
+                // long.
+                acc = if plan.lanes.is_power_of_two() && !R::IN_ANY_ORDER {
                     tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes)
                 } else {
                     let parts = tree::Parts::Uneven { number, count: plan.lanes };
@@ -362,7 +384,9 @@ impl Worker {
                 let mut is_whole = plan.tiles == 1;
                 if !is_whole {
                     let is_last = here.is_last(plan);
-                    acc = stack.push::<R>(acc, here.number, is_last);
+                    if !R::IN_ANY_ORDER {
+                        acc = stack.push::<R>(acc, here.number, is_last);
+                    }
                     is_whole = is_last && plan.tasks == 1;
                     if is_last && !is_whole {
                         // The tile is not read any more.
@@ -372,7 +396,7 @@ impl Worker {
                 }
                 if is_whole && number == 0 && is_row {
                     let row = here.row(plan) + u64::from(row);
-                    output.add(row as usize).write(raw::<R>(acc));
+                    R::write(acc, output, row, index, plan.asked);
                 }
                 pass += taken;
             }
@@ -383,5 +407,11 @@ impl Worker {
 /// The raw result of a row. An index counts from the row's first element.
 #[inline(always)]
 pub(crate) fn raw<R: Reduction>(acc: R::Acc) -> R::Raw {
-    R::raw(acc, |position| u64::from(position.block) << 32 | u64::from(position.number))
+    R::raw(acc, index)
+}
+
+/// The index of an element, counted from the first one of its row.
+#[inline(always)]
+fn index(position: Position) -> u64 {
+    u64::from(position.block) << 32 | u64::from(position.number)
 }

@@ -23,7 +23,8 @@ pub(super) struct Share {
 }
 
 /// The accumulator of this lane's part of a row of a tile. The first element of the tile lies
-/// `shift` bytes behind `tile`.
+/// `shift` bytes behind `tile`. If the order does not matter, `before` is the accumulator of this
+/// lane's parts of the tiles before, and becomes part of the result.
 ///
 /// # Safety
 /// The tile has been copied to `tile`, and all copies have arrived.
@@ -33,6 +34,7 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     tile: *const u8,
     shift: u32,
     share: Share,
+    before: R::Acc,
     here: Tile,
     plan: &Plan,
 ) -> R::Acc {
@@ -54,13 +56,18 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     // Most parts are whole. Their packs are read all at once, because a lane then waits for shared
     // memory once and not eight times. Older devices have too few registers for that, and packs of
     // many narrow elements gain nothing, because their arithmetic takes longer than the wait.
-    let is_full = target::arch() >= 900 && size_of::<T>() >= WORD as usize && count == most;
+    // Nor is there a gain if a thread goes on with a list.
+    let is_full = target::arch() >= 900
+        && size_of::<T>() >= WORD as usize
+        && count == most
+        && !R::IN_ANY_ORDER;
     let full = |packs: [Pack; PACKS]| {
         let mut kept = R::start();
         each(PACKS, |i| kept = R::pack(kept, packs[i], i as u32));
         R::finish(kept, position(0))
     };
-    let mut kept = R::start();
+    let mut kept =
+        if R::IN_ANY_ORDER { R::resume(before, position(0), plan.asked) } else { R::start() };
     let mut place = 0;
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
@@ -108,7 +115,7 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
             let mut pack = [0; 4];
             put::<T>(&mut pack, 0, tile, padded(at));
             let position = position(packs * T::PER_PACK as u32 + item);
-            acc = R::append(acc, R::item(T::element(pack, 0), position));
+            acc = R::append_item(acc, T::element(pack, 0), position, plan.asked);
             item += 1;
             at += plan.step;
         }

@@ -1,7 +1,7 @@
 //! How the tasks of a row meet: those of a team in shared memory, and teams by words in the
 //! workspace.
 
-use super::{BUFFER, Plan, SHARE, Tile, WARPS, finish, raw, tree};
+use super::{BUFFER, Plan, SHARE, Tile, WARPS, finish, index, tree};
 use crate::Reduction;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -78,7 +78,8 @@ impl Team {
                 (acc, is_whole) = meeting.combine::<R>(acc, self.number, slot_of, |_| false);
             }
             if is_whole && self.lane & (plan.lanes - 1) == 0 && is_row {
-                output.add((here.row(plan) + u64::from(row)) as usize).write(raw::<R>(acc));
+                let row = here.row(plan) + u64::from(row);
+                R::write(acc, output, row, index, plan.asked);
             }
         }
     }

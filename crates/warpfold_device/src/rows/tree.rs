@@ -48,8 +48,8 @@ pub(crate) unsafe fn lanes<R: Reduction>(acc: R::Acc, parts: Parts, most: u32) -
     acc
 }
 
-/// The accumulators of subtrees that wait for their right neighbours, one for each level. Each
-/// thread has a stack of its own.
+/// The accumulators of subtrees that wait for their right neighbours, one for each level, or a
+/// single one for all of them if the order does not matter. Each thread has a stack of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack {
     /// The first word of this thread.
@@ -72,6 +72,18 @@ impl Stack {
         is_last: bool,
     ) -> R::Acc {
         let mut acc = acc;
+        if R::IN_ANY_ORDER {
+            // SAFETY: the accumulator of all subtrees before is there, if there are any.
+            unsafe {
+                if number > 0 {
+                    acc = R::combine(self.top::<R>(), acc);
+                }
+                if !is_last {
+                    self.keep::<R>(acc);
+                }
+            }
+            return acc;
+        }
         let mut words = self.words;
         let mut rest = number;
         // SAFETY: the bits of `number` tell at which levels a subtree waits.
@@ -90,5 +102,25 @@ impl Stack {
             }
         }
         acc
+    }
+
+    /// The accumulator in the first place.
+    ///
+    /// # Safety
+    /// This thread has [kept](Self::keep) it.
+    #[inline(always)]
+    pub(crate) unsafe fn top<R: Reduction>(self) -> R::Acc {
+        // SAFETY: the caller's contract.
+        R::Acc::from_words(&|i| unsafe { *self.words.add(i * self.stride) })
+    }
+
+    /// Keeps an accumulator in the first place.
+    ///
+    /// # Safety
+    /// The stack has a place.
+    #[inline(always)]
+    pub(crate) unsafe fn keep<R: Reduction>(self, acc: R::Acc) {
+        // SAFETY: the caller's contract.
+        each(R::Acc::COUNT, |i| unsafe { *self.words.add(i * self.stride) = acc.word(i) });
     }
 }

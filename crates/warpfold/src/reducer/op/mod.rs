@@ -11,6 +11,7 @@ mod nans;
 mod norms;
 mod pairs;
 mod sums;
+mod top;
 
 pub use accurate::{CompensatedSum, WideSum};
 pub use arg::{ArgMax, ArgMaximum, ArgMin, ArgMinimum};
@@ -23,3 +24,4 @@ pub use nans::{CountNan, NanMean, NanSum, Numbers};
 pub use norms::{MaxAbs, Norm2, SumAbs, SumSquares};
 pub use pairs::{Dot, SquaredDistance};
 pub use sums::{CheckedSum, Product, Sum, WrappingSum};
+pub use top::{BottomK, TopK};

@@ -2,14 +2,13 @@
 //! launch.
 
 mod array;
+mod call;
 mod layout;
 mod plan;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-#[cfg(feature = "cudarc")]
-use crate::device::Borrowed;
-use crate::device::{Arg, Device, LaunchShape, Overlap, Stream};
+use crate::device::{Device, Stream};
 
 use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
@@ -21,6 +20,7 @@ use super::{
 use layout::Layout;
 
 pub use array::Array;
+pub(super) use call::Call;
 
 /// An operation over the rows of arrays of one type, ready to run on a device: its kernel is
 /// loaded. [`Device::row_reducer`] makes one. It is `Send` and `Sync`, and cheap to clone.
@@ -260,52 +260,11 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        place.admit(&self.device, stream)?;
-        #[cfg(feature = "cudarc")]
-        let lent = place.borrow_for(stream)?;
-        let bytes = size_of::<T>() as u64;
-        let address = place.address.wrapping_add(offset.wrapping_mul(bytes));
-        let (rows, length) = (layout.rows(), layout.length());
-        let multiprocessors = self.device.class().multiprocessors();
         // `warpfold_device::rows!` asserts that no accumulator has more words.
         let words = (size_of::<O::Raw>() as u64 / 4).max(2);
-        let (tile, work) = [plan::MOST_ROWS, 1]
-            .into_iter()
-            .find_map(|most_rows| {
-                let tile = plan::tile(layout, bytes, address, most_rows, multiprocessors);
-                let work = plan::work(&tile, rows, length, words, multiprocessors)?;
-                Some((tile, work))
-            })
-            .ok_or_else(|| too_long::<T, O>(length, plan::most_elements(bytes)))?;
-        let mut group = 0;
-        while group < work.groups {
-            let groups = (work.groups - group).min(work.at_once);
-            let first = group * tile.rows;
-            let end = (first + groups * tile.rows).min(rows);
-            let args = arguments(
-                [address, out, stream.workspace()],
-                (first, end, length),
-                &tile,
-                &work,
-                groups,
-            );
-            let blocks = work.blocks(groups);
-            let shape = LaunchShape {
-                overlap: Overlap::InSequence,
-                ..LaunchShape::linear(blocks as u32, plan::THREADS, 0)
-            };
-            // SAFETY: the kernel reads the elements of the array and writes one raw result for each
-            // row at `out`; this memory is borrowed, or the caller of the raw slice's `unsafe`
-            // constructor has vouched for it, and `Array` has checked that the elements lie within
-            // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
-            // within bounds and the stream keeps clean. Dropping memory waits for the work that
-            // uses it, and a graph retains the memory that it uses.
-            unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
-            group += groups;
-        }
-        #[cfg(feature = "cudarc")]
-        lent.map_or(Ok(()), Borrowed::give_back)?;
-        Ok(())
+        let (words, asked) = O::ASKED.map_or((words, None), |of| (of.words, Some(of.asked)));
+        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, asked };
+        call.launch(&self.device, (place, offset), layout, out, stream)
     }
 }
 
@@ -319,51 +278,6 @@ fn check_matrix<I>(array: &Array<I>) -> Result<(), Error> {
 
 fn too_long<T: Item, O: Operation<T>>(n: u64, most: u64) -> Error {
     Error::TooLong { op: O::NAME, item: T::NAME, n, most }
-}
-
-/// The number of arguments of a kernel for rows.
-const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
-
-/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
-fn arguments(
-    addresses: [u64; 3],
-    (first, end, length): (u64, u64, u64),
-    tile: &plan::Tile,
-    work: &plan::Work,
-    groups: u64,
-) -> [Arg; ARGUMENTS] {
-    let mut args = [Arg::U64(0); ARGUMENTS];
-    let small = [
-        tile.rows,
-        tile.steps,
-        tile.row_step,
-        tile.step,
-        work.tiles,
-        work.task,
-        work.tasks,
-        groups,
-        work.team.ilog2().into(),
-        tile.lanes,
-        plan::lane_share(tile.lanes),
-        tile.staging as u64,
-        tile.unit,
-        tile.fast.into(),
-        tile.kept.len() as u64,
-        tile.reduced.len() as u64,
-    ];
-    let scalars = addresses
-        .map(Arg::Pointer)
-        .into_iter()
-        .chain([first, end, length].map(Arg::U64))
-        .chain(small.map(|number| Arg::U32(number as u32)));
-    let dims = tile.kept.iter().chain(&tile.reduced);
-    let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
-    let rest =
-        (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
-    for (arg, value) in args.iter_mut().zip(scalars.chain(dims).chain(rest)) {
-        *arg = value;
-    }
-    args
 }
 
 impl Device {

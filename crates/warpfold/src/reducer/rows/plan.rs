@@ -26,8 +26,6 @@ const SHARE: u32 = 16;
 const MOST_TILES: u64 = 1 << 7;
 /// The most rows of a tile if a row has several tiles.
 pub(super) const MOST_ROWS: u64 = WARP;
-/// The most words of a slot.
-const MOST_WORDS: u64 = 8;
 /// Warps that a multiprocessor has room for at a time, in most kernels.
 const RESIDENT: u64 = 24;
 
@@ -37,9 +35,10 @@ pub(super) fn lane_share(lanes: u64) -> u64 {
     (1u64 << SHARE).div_ceil(lanes)
 }
 
-/// The most elements of `bytes` bytes that a row may have, however it lies in memory.
-pub(super) const fn most_elements(bytes: u64) -> u64 {
-    WORKSPACE_BYTES / 8 / MOST_WORDS * WARPS * MOST_TILES * (TILE_BYTES / bytes)
+/// The most elements of `bytes` bytes that a row may have, however it lies in memory, if a slot has
+/// `words` words.
+pub(super) const fn most_elements(bytes: u64, words: u64) -> u64 {
+    WORKSPACE_BYTES / 8 / words * WARPS * MOST_TILES * (TILE_BYTES / bytes)
 }
 
 /// A dimension: its size, and the bytes from one index to the next.
@@ -307,7 +306,7 @@ mod tests {
     /// What the kernel's documentation demands of a plan.
     fn check((layout, bytes, address): &(Layout, u64, u64), multiprocessors: u32) {
         let (rows, length) = (layout.rows(), layout.length());
-        for most_rows in [MOST_ROWS, 1] {
+        for (most_rows, words) in [(MOST_ROWS, 8), (1, 8), (MOST_ROWS, 32), (1, 32)] {
             let tile = tile(layout, *bytes, *address, most_rows, multiprocessors);
             let lanes = tile.lanes;
             let in_part = PART_BYTES / bytes;
@@ -316,8 +315,8 @@ mod tests {
             assert!(extent <= TILE_BYTES, "{tile:?}");
             assert!((1..=WARP).contains(&lanes) && tile.steps <= lanes * in_part, "{tile:?}");
             assert!(tile.kept.len() + tile.reduced.len() <= DIMS);
-            let Some(work) = work(&tile, rows, length, MOST_WORDS, multiprocessors) else {
-                assert!(most_rows > 1 || length > most_elements(*bytes));
+            let Some(work) = work(&tile, rows, length, words, multiprocessors) else {
+                assert!(most_rows > 1 || length > most_elements(*bytes, words));
                 continue;
             };
             assert_eq!(work.tiles, length.div_ceil(tile.steps));
@@ -332,7 +331,7 @@ mod tests {
             assert!(work.team.is_power_of_two() && work.team <= WARPS.min(work.tasks * 2 - 1));
             if work.tasks > work.team {
                 let slots = work.at_once * work.tasks.div_ceil(work.team) * tile.rows;
-                assert!(slots * MOST_WORDS * 8 <= WORKSPACE_BYTES, "{work:?}");
+                assert!(slots * words * 8 <= WORKSPACE_BYTES, "{work:?}");
             }
             // A tile's extents fill it without a gap.
             let unit = tile.unit << tile.fast;

@@ -1,0 +1,147 @@
+//! The launches of a kernel for rows.
+
+#[cfg(feature = "cudarc")]
+use crate::device::Borrowed;
+use crate::device::{Arg, Device, Kernel, LaunchShape, Overlap, Stream};
+
+use super::{
+    super::{Error, Item, input::Place},
+    layout::Layout,
+    plan,
+};
+
+/// A kernel for rows, and what its launches need to know of the operation.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::reducer) struct Call<'a> {
+    pub(in crate::reducer) kernel: &'a Kernel,
+    /// The name of the operation.
+    pub(in crate::reducer) op: &'static str,
+    /// The most words of an accumulator.
+    pub(in crate::reducer) words: u64,
+    /// What is asked of the kernel, if it takes such an argument.
+    pub(in crate::reducer) asked: Option<u32>,
+}
+
+impl Call<'_> {
+    /// Adds to `stream` the launches that reduce a whole array as one row, and leave its raw result
+    /// at `out`, an address of the same device.
+    pub(in crate::reducer) fn launch_whole<T: Item>(
+        &self,
+        device: &Device,
+        place: Place<'_, T>,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        let bytes = size_of::<T>() as u64;
+        let layout = Layout::new(&[place.len], &[1], |_| true, bytes)?;
+        self.launch(device, (place, 0), &layout, out, stream)
+    }
+
+    /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
+    /// device. The array begins at element `offset` of the place. There is at least one row.
+    pub(super) fn launch<T: Item>(
+        &self,
+        device: &Device,
+        (place, offset): (Place<'_, T>, u64),
+        layout: &Layout,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        place.admit(device, stream)?;
+        #[cfg(feature = "cudarc")]
+        let lent = place.borrow_for(stream)?;
+        let bytes = size_of::<T>() as u64;
+        let address = place.address.wrapping_add(offset.wrapping_mul(bytes));
+        let (rows, length) = (layout.rows(), layout.length());
+        let multiprocessors = device.class().multiprocessors();
+        let (tile, work) = [plan::MOST_ROWS, 1]
+            .into_iter()
+            .find_map(|most_rows| {
+                let tile = plan::tile(layout, bytes, address, most_rows, multiprocessors);
+                let work = plan::work(&tile, rows, length, self.words, multiprocessors)?;
+                Some((tile, work))
+            })
+            .ok_or_else(|| {
+                let most = plan::most_elements(bytes, self.words);
+                Error::TooLong { op: self.op, item: T::NAME, n: length, most }
+            })?;
+        let mut group = 0;
+        while group < work.groups {
+            let groups = (work.groups - group).min(work.at_once);
+            let first = group * tile.rows;
+            let end = (first + groups * tile.rows).min(rows);
+            let mut args = [Arg::U32(0); ARGUMENTS + 1];
+            let addresses = [address, out, stream.workspace()];
+            args[..ARGUMENTS].copy_from_slice(&arguments(
+                addresses,
+                (first, end, length),
+                &tile,
+                &work,
+                groups,
+            ));
+            args[ARGUMENTS] = Arg::U32(self.asked.unwrap_or_default());
+            let count = ARGUMENTS + usize::from(self.asked.is_some());
+            let blocks = work.blocks(groups);
+            let shape = LaunchShape {
+                overlap: Overlap::InSequence,
+                ..LaunchShape::linear(blocks as u32, plan::THREADS, 0)
+            };
+            // SAFETY: the kernel reads the elements of the array and writes one raw result for each
+            // row at `out`; this memory is borrowed, or the caller of the raw slice's `unsafe`
+            // constructor has vouched for it, and `Array` has checked that the elements lie within
+            // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
+            // within bounds and the stream keeps clean. Dropping memory waits for the work that
+            // uses it, and a graph retains the memory that it uses.
+            unsafe { stream.launch(self.kernel, shape, &args[..count])? };
+            group += groups;
+        }
+        #[cfg(feature = "cudarc")]
+        lent.map_or(Ok(()), Borrowed::give_back)?;
+        Ok(())
+    }
+}
+
+/// The number of arguments of a kernel for rows of which nothing is asked.
+const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
+
+/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
+fn arguments(
+    addresses: [u64; 3],
+    (first, end, length): (u64, u64, u64),
+    tile: &plan::Tile,
+    work: &plan::Work,
+    groups: u64,
+) -> [Arg; ARGUMENTS] {
+    let mut args = [Arg::U64(0); ARGUMENTS];
+    let small = [
+        tile.rows,
+        tile.steps,
+        tile.row_step,
+        tile.step,
+        work.tiles,
+        work.task,
+        work.tasks,
+        groups,
+        work.team.ilog2().into(),
+        tile.lanes,
+        plan::lane_share(tile.lanes),
+        tile.staging as u64,
+        tile.unit,
+        tile.fast.into(),
+        tile.kept.len() as u64,
+        tile.reduced.len() as u64,
+    ];
+    let scalars = addresses
+        .map(Arg::Pointer)
+        .into_iter()
+        .chain([first, end, length].map(Arg::U64))
+        .chain(small.map(|number| Arg::U32(number as u32)));
+    let dims = tile.kept.iter().chain(&tile.reduced);
+    let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
+    let rest =
+        (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
+    for (arg, value) in args.iter_mut().zip(scalars.chain(dims).chain(rest)) {
+        *arg = value;
+    }
+    args
+}
