@@ -11,6 +11,10 @@
 #              transpose.json
 #   reducer    times the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin:
 #              reducer.txt, reducer.json
+#   rows       times reductions of rows and along axes beside CUB, PyTorch and a twin: rows.txt,
+#              rows.json
+#   segments   times reductions of segments, by key and into bins beside CUB and a twin:
+#              segments.txt, segments.json
 #   place      times what a reduction adds between two other kernels, beside the same peers:
 #              place.txt, place.json, place.csv
 #   accuracy   compares the errors and times of sums of floats with NumPy's and CUB's:
@@ -40,7 +44,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers reducer place accuracy lab first load reduce soak sanitizer replay}
+stages=${*:-tests peers reducer rows segments place accuracy lab first load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -121,6 +125,17 @@ stage_peers() {
 stage_reducer() {
     timeout 540 "$bundle/tree/bench/peers/compare.sh" "$out" "${CASES:-full}"
     verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
+}
+
+# CASES and PEERS mean the same as in the stage before. CCCL must be 3.2 or newer.
+stage_rows() {
+    timeout 540 "$bundle/tree/bench/peers/compare-rows.sh" "$out" "${CASES:-quick}" >/dev/null 2>"$out/rows.log"
+    verdict "rows" $? "$(grep -o 'missing: .*' "$out/rows.log" || echo "all peers"); table in rows.txt"
+}
+
+stage_segments() {
+    timeout 540 "$bundle/tree/bench/peers/compare-segments.sh" "$out" >/dev/null 2>"$out/segments.log"
+    verdict "segments" $? "$(grep -o 'missing: .*' "$out/segments.txt" || echo "all peers"); tables in segments.txt"
 }
 
 # Compiles the peers of reductions in place into a folder. The second argument is the folder of a

@@ -5,9 +5,10 @@
 #   bench/peers/build.sh FOLDER [sm_90]
 #
 # The script writes three files to FOLDER: peers.so (CUB, Thrust and a kernel of one block, as plain
-# C functions), rows-peers.so (the peers of the `rows` benchmark, which need the CUB of CUDA 13.2 or
-# newer) and reduce.cubin (the production kernels in CUDA C++). The variable TYPES names the
-# element types for which CUB is compiled. Without it, CUB is compiled for all types. CUB and Thrust
+# C functions), rows-peers.so (the peers of the `rows` and `segments` benchmarks, which need the CUB
+# of CUDA 13.2 or newer) and reduce.cubin (the production kernels in CUDA C++). If the variable ONLY
+# is `rows`, rows-peers.so alone is written. The variable TYPES names the element types for which
+# CUB is compiled in peers.so. Without it, CUB is compiled for all types. CUB and Thrust
 # are taken from the toolkit, or from the folder that the variable CCCL names, such as
 # nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl. This package is useful because
 # the CUB of CUDA 13.0 lacks two of the three determinisms.
@@ -19,6 +20,10 @@ arch=${2:-sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -
 compile() { nvcc -std=c++17 -O3 -arch="$arch" ${CCCL:+-I"$CCCL"} "$@"; }
 
 mkdir -p "$folder"
+if [ "${ONLY:-}" = rows ]; then
+    compile -Xcompiler -fPIC -shared -cudart static -o "$folder/rows-peers.so" "$sources/rows.cu"
+    exit
+fi
 objects=()
 jobs=()
 # start OBJECT SOURCE [FLAG...]: starts a compilation. As many run at once as there are processors.

@@ -8,7 +8,8 @@
 # FOLDER/rows.txt too. It looks for the `rows` benchmark in PATH. These variables change what it
 # does:
 #
-#   PEERS    the folder with rows-peers.so, which build.sh makes; empty: no twin and no CUB
+#   PEERS    the folder with rows-peers.so, which build.sh makes; not set: the script makes it, if
+#            the machine has nvcc; empty: no twin and no CUB
 #   SAMPLES  the number of measurements of each case in each round
 #   ROUNDS   the number of rounds
 #   TORCH    the options of rows.py, such as --compile; set but empty: PyTorch is left out
@@ -25,11 +26,8 @@ missing=()
 mkdir -p "$out"
 rm -f "$out/rows.json" "$out/rows-torch.json"
 
-if [ -n "${PEERS:-}" ] && [ -e "$PEERS/rows-peers.so" ]; then
-    args+=(--peers "$PEERS/rows-peers.so")
-else
-    missing+=("the twin and CUB")
-fi
+peers=$("$sources/row-peers.sh" "$out")
+if [ -n "$peers" ]; then args+=(--peers "$peers"); else missing+=("the twin and CUB"); fi
 # The program's own table lacks PyTorch, so it is not shown.
 rows --device "${DEVICE:-cuda}" --cases "$cases" --samples "$samples" --rounds "${ROUNDS:-1}" --json "$out/rows.json" \
     ${args[@]+"${args[@]}"} >"$out/rows-own.txt"

@@ -1,8 +1,8 @@
-//! `cargo xtask bench-peers`: times the reducer beside CUB, Thrust, PyTorch, CuPy and the same
-//! reducer in CUDA C++.
+//! `cargo xtask bench-peers`: times reductions beside CUB, Thrust, PyTorch, CuPy and kernels in CUDA
+//! C++: of whole arrays, of rows and along axes, and of segments and by key.
 //!
-//! This command builds the benchmark. The script bench/peers/compare.sh does the rest, because it
-//! also runs on a GPU machine without Rust.
+//! This command builds the benchmarks. The scripts in bench/peers do the rest, because they also run
+//! on a GPU machine without Rust.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -12,28 +12,60 @@ use crate::{bundle, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder for reducer.txt and reducer.json
+    /// The folder for the tables and for all numbers: NAME.txt and NAME.json of each table
     #[arg(long, value_name = "DIR", default_value = "target/bench-peers")]
     out: PathBuf,
 
-    /// The cases to measure: quick, full, or parts of the names of cases, such as sum_f32,argmin
+    /// The tables to make
+    #[arg(long, value_delimiter = ',', default_values = ["reducer", "rows", "segments"])]
+    tables: Vec<Comparison>,
+
+    /// The cases of whole arrays and of rows to measure: quick, full, or parts of the names of
+    /// cases, such as sum_f32,argmin. Of segments all cases are measured
     #[arg(long, default_value = "full")]
     cases: String,
 }
 
+/// A benchmark and its script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Comparison {
+    /// Whole arrays
+    Reducer,
+    /// Rows, columns and other axes
+    Rows,
+    /// Segments with offsets, runs of keys, and bins
+    Segments,
+}
+
+impl Comparison {
+    /// The name of the benchmark, and the script that runs it beside its peers.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Reducer => ("reducer", "compare.sh"),
+            Self::Rows => ("rows", "compare-rows.sh"),
+            Self::Segments => ("segments", "compare-segments.sh"),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = root();
-    let programs = bundle::build(&root, "build", &["--bin", "reducer"], &["bench"])?;
-    let program = programs.get("reducer").context("cargo built no program called reducer")?;
+    let names: Vec<_> = args.tables.iter().map(|table| table.names()).collect();
+    let options: Vec<_> = names.iter().flat_map(|&(name, _)| ["--bin", name]).collect();
+    let programs = bundle::build(&root, "build", &options, &["bench"])?;
+    let (_, program) = programs.first_key_value().context("cargo built no program")?;
     let folder = program.executable().parent().context("a program without a folder")?;
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([folder.to_owned()].into_iter().chain(env::split_paths(&path)))?;
-    let mut compare = Command::new("bash");
-    compare
-        .arg(root.join("bench/peers/compare.sh"))
-        .arg(root.join(&args.out))
-        .arg(&args.cases)
-        .env("PATH", path);
-    ensure!(compare.status().context("cannot run bash")?.success(), "the comparison failed");
+    for (&table, (name, script)) in args.tables.iter().zip(names) {
+        let mut compare = Command::new("bash");
+        compare
+            .arg(root.join("bench/peers").join(script))
+            .arg(root.join(&args.out))
+            .args((table != Comparison::Segments).then_some(&args.cases))
+            .env("PATH", &path);
+        let status = compare.status().context("cannot run bash")?;
+        ensure!(status.success(), "the comparison of {name} failed");
+    }
     Ok(())
 }

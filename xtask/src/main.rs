@@ -29,8 +29,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Compare the reducer's times with those of CUB, Thrust, PyTorch, CuPy and the same reducer in
-    /// CUDA C++, if they are installed.
+    /// Compare the times of reductions with those of CUB, Thrust, PyTorch, CuPy and kernels in CUDA
+    /// C++, if they are installed.
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
