@@ -166,8 +166,10 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     }
     #[inline(always)]
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Indexed<T> {
+        let value = T::of_key(T::Key::of_rank::<O>(acc.rank));
         let is_last = acc.rank == T::Key::rank_of_kept::<O>(T::Key::worst::<O>());
-        Self::raw_of_items(acc, |position| if is_last { 0 } else { index(position) })
+        let index = if is_last { 0 } else { index(acc.position) };
+        Indexed { value: value.bits(), index: index.into() }
     }
     #[inline(always)]
     fn raw_of_items(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Indexed<T> {

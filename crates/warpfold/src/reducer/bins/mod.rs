@@ -283,6 +283,25 @@ impl<T: Item, O: BinOperation<T>> BinReducer<T, O> {
         Ok(PendingBins { bins, operation: PhantomData })
     }
 
+    /// An upper bound on the number of operations that lie between any value and the result of its
+    /// bin, if there are `n` values and `bins` bins, at most 65536. It is the `d` in the error
+    /// bounds of floats, such as that of [`Sum`](super::Sum).
+    ///
+    /// ```
+    /// use warpfold::{Device, Sum};
+    ///
+    /// let depth = Device::simulator().bin_reducer::<f32, _>(Sum)?.depth(1 << 28, 256);
+    /// assert!((1000..5000).contains(&depth), "{depth}");
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn depth(&self, n: u64, bins: usize) -> u64 {
+        let Plan { warps, chunks, share, .. } =
+            plan::plan(n, (bins as u64).clamp(1, MOST_BINS), O::WORDS);
+        let in_warp = u64::from(WARP.ilog2()) + share / u64::from(WARP);
+        let slices = u64::from(chunks.div_ceil(SLICES) + SLICES);
+        in_warp + u64::from(warps) + if chunks > 1 { slices } else { 0 }
+    }
+
     /// The kernel of this operation and type.
     #[cfg(feature = "testing")]
     pub fn kernel(&self) -> &crate::device::Kernel {
