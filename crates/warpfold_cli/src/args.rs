@@ -70,8 +70,8 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_name = "KEYS", value_hint = ValueHint::FilePath)]
     pub(crate) by_key: Option<OsString>,
 
-    /// With --by-key: the keys are numbers from 0 up to N - 1, in any order, and there is one result
-    /// for each of these numbers. N is at most 65536
+    /// With --by-key: the keys are numbers from 0 up to N - 1, in any order, and there is one
+    /// result for each of these numbers. N is at most 65536
     #[arg(long, value_name = "N", value_parser = bins)]
     pub(crate) bins: Option<usize>,
 
@@ -97,8 +97,8 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Save the result as a .npy file too, or the results along axes, of segments or by key in their
-    /// shape
+    /// Save the result as a .npy file too, or the results along axes, of segments or by key in
+    /// their shape
     #[arg(long, value_name = "FILE.npy", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 

@@ -1,5 +1,5 @@
-//! Reductions of the parts of an array: one result for each row along axes, for each segment, or for
-//! each run of equal keys or bin.
+//! Reductions of the parts of an array: one result for each row along axes, for each segment, or
+//! for each run of equal keys or bin.
 
 use std::ffi::OsString;
 

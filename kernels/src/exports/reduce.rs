@@ -1,6 +1,6 @@
-//! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for rows,
-//! `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>` find
-//! segments. Each is a PTX module of its own.
+//! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
+//! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
+//! find segments. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!

@@ -49,8 +49,8 @@ pub use key::BinKey;
 /// Each multiprocessor keeps bins in its shared memory. If an accumulator has 4 bytes, 4096 bins
 /// fit. More of them take several passes over the keys and values: one for every 4096, or for every
 /// 2048 if the accumulator has 8 bytes, 1024 if it has 16, and 682 for
-/// [`Moments`](super::Moments). If there are many keys and most of them are rare, sort them, and use
-/// [`Device::reduce_by_key`].
+/// [`Moments`](super::Moments). If there are many keys and most of them are rare, sort them, and
+/// use [`Device::reduce_by_key`].
 ///
 /// ```
 /// use warpfold::{ArgMax, Device};
