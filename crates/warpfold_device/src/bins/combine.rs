@@ -11,8 +11,14 @@ use cuda_std::{shared, thread};
 pub const COLUMNS: u32 = 32;
 /// Threads that share the chunks of a bin among them. Each takes neighbouring chunks.
 pub const SLICES: u32 = 16;
-/// How many partial results a thread has under way.
-const LOADS: usize = 4;
+/// The most partial results that a thread has under way.
+const MOST_LOADS: usize = 8;
+
+/// How many partial results a thread has under way. With more long ones, ptxas would spill
+/// registers.
+const fn loads<A: Words>() -> usize {
+    if A::COUNT > 4 { MOST_LOADS / 2 } else { MOST_LOADS }
+}
 
 /// Combines the partial results, and clears them.
 ///
@@ -41,15 +47,15 @@ pub unsafe fn combine<T, R: Reduction>(problem: &Problem<T, R::Raw>) {
         let mut chunk = first;
         while chunk < end {
             control::keep_rolled();
-            let mut loaded = [[0; MOST]; LOADS];
-            each(LOADS, |i| {
+            let mut loaded = [[0; MOST]; MOST_LOADS];
+            each(loads::<R::Acc>(), |i| {
                 let chunk = chunk + i as u32;
                 each(R::Acc::COUNT, |word| {
                     let source = problem.partial(word, chunk, bin);
                     loaded[i][word] = streaming::load_u32_if(source, chunk < end);
                 });
             });
-            each(LOADS, |i| {
+            each(loads::<R::Acc>(), |i| {
                 let other = R::Acc::from_words(&|word| loaded[i][word]);
                 let both = R::combine(R::Acc::from_words(&|word| words[word]), other);
                 let is_there = chunk + (i as u32) < end;
@@ -57,7 +63,7 @@ pub unsafe fn combine<T, R: Reduction>(problem: &Problem<T, R::Raw>) {
                     words[word] = if is_there { both.word(word) } else { words[word] };
                 });
             });
-            chunk += LOADS as u32;
+            chunk += loads::<R::Acc>() as u32;
         }
         each(R::Acc::COUNT, |word| *place(word, slice) = words[word]);
         // The barrier also keeps the loads before the clears.

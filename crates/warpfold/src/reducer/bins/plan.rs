@@ -20,8 +20,13 @@ const RANGE_BYTES: u64 = SHARED_BYTES / 3;
 const TILE: u64 = 4 * WARP;
 /// The least tiles of a warp, because its bins take time at the beginning and at the end.
 const LEAST_TILES: u64 = 8;
-/// The most chunks.
+/// The most chunks, if a warp has fewer than [`MANY_TILES`].
 const MOST_CHUNKS: u64 = 512;
+/// A warp with so many tiles takes so long that more chunks cost little. They are worth it, because
+/// the last blocks leave less of the device idle. Not measured.
+const MANY_TILES: u64 = 64;
+/// The most chunks of all.
+const MOST_CHUNKS_OF_ALL: u64 = 4 * MOST_CHUNKS;
 
 /// How a reduction is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,9 +51,11 @@ pub(super) fn plan(n: u64, bins: u64, words: u64) -> Plan {
     // A range that was rounded up may exceed its bytes by one bin, for which there is room.
     let warps = (SHARED_BYTES / (range * words * 4)).clamp(1, MOST_WARPS);
     let tiles = n.div_ceil(TILE);
+    let chunks = |tiles_of_warp: u64| tiles.div_ceil(tiles_of_warp * warps);
+    let chunks = chunks(LEAST_TILES).min(MOST_CHUNKS).max(chunks(MANY_TILES));
     // The partial results must fit into the workspace.
-    let most = (WORKSPACE_BYTES / 4 / (bins * words)).clamp(1, MOST_CHUNKS);
-    let chunks = tiles.div_ceil(LEAST_TILES * warps).clamp(1, most);
+    let most = (WORKSPACE_BYTES / 4 / (bins * words)).clamp(1, MOST_CHUNKS_OF_ALL);
+    let chunks = chunks.clamp(1, most);
     let share = tiles.div_ceil(chunks * warps) * TILE;
     Plan {
         range: range as u32,
@@ -150,6 +157,9 @@ mod tests {
     fn small_inputs_take_one_block_and_most_bins_have_room() {
         assert_eq!(plan(8192, 10, 1).chunks, 1);
         assert_eq!(plan(8193, 10, 1).chunks, 2);
+        assert_eq!(plan(1 << 24, 10, 1).chunks, 512);
+        assert_eq!(plan(1 << 26, 10, 1).chunks, 1024);
+        assert_eq!(plan(1 << 30, 10, 1).chunks, 2048);
         let Plan { range, warps, chunks, .. } = plan(1 << 28, 4096, 1);
         assert_eq!((range, warps, chunks), (4096, 3, 256));
         const { assert!((MOST_BINS + 1) * 8 <= WORKSPACE_BYTES) };
