@@ -10,11 +10,9 @@ use crate::{Position, Reduction};
 use cuda_std::ext::{control, grid};
 use cuda_std::{shared, thread, warp};
 
-/// How many keys, and how many values, a thread has under way while it works on as many others.
+/// How many keys, and how many values, a thread has under way while it works on as many others, at
+/// most.
 pub const LOADS: usize = 4;
-
-/// Elements of a warp's tile.
-const TILE: u64 = LOADS as u64 * WARP as u64;
 
 /// The bins of one warp, in shared memory: for each word of an accumulator a row of all bins.
 #[derive(Clone, Copy)]
@@ -61,6 +59,25 @@ impl Bins {
 /// The launch keeps [its contract](super#the-launchs-contract).
 #[inline(always)]
 pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T, R::Raw>) {
+    // SAFETY: the caller's contract is the callee's.
+    unsafe {
+        // With more long ones, ptxas would spill registers for sm_120. The order is the same.
+        if R::Acc::COUNT > 4 && size_of::<T>() > 4 {
+            reduce_by::<T, R, { LOADS / 2 }>(problem);
+        } else {
+            reduce_by::<T, R, LOADS>(problem);
+        }
+    }
+}
+
+/// As [`reduce()`], with so many loads of each array.
+///
+/// # Safety
+/// That of [`reduce()`].
+#[inline(always)]
+unsafe fn reduce_by<T: Item, R: Reduction<Source = One<T>>, const N: usize>(
+    problem: &Problem<T, R::Raw>,
+) {
     grid::launch_dependents();
     let Problem { keys, log, values, n, share, bins, range, chunks, status, .. } = *problem;
     let tid = thread::thread_idx_x();
@@ -69,6 +86,8 @@ pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T
     let first_bin = thread::block_idx_y() * range;
     let count = (bins - first_bin).min(range);
     let own = Bins::of::<R>(warp_of_block, range);
+    // Elements of a warp's tile.
+    let tile = N as u64 * u64::from(WARP);
     // SAFETY: each warp has its own bins, and a barrier lies before they are read by all. All
     // branches around collective calls are the same in all lanes of a warp. The rest is the
     // launch's contract.
@@ -88,9 +107,9 @@ pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T
         let index = |begin: u64, i: usize| begin + u64::from(i as u32 * WARP + lane);
         let load = |begin: u64| {
             let at = |i: usize| index(begin, i);
-            let numbers = keys::load::<LOADS>(keys, log, at, end);
-            let mut items = [T::element([0; 4], 0); LOADS];
-            each(LOADS, |i| {
+            let numbers = keys::load::<N>(keys, log, at, end);
+            let mut items = [T::element([0; 4], 0); N];
+            each(N, |i| {
                 items[i] = T::load_if(values.wrapping_add(at(i) as usize), at(i) < end);
             });
             (numbers, items)
@@ -98,11 +117,11 @@ pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T
         let (mut numbers, mut items) = load(begin);
         while begin < end {
             control::keep_rolled();
-            let ahead = load(begin + TILE);
-            let mut own_bins = [u32::MAX; LOADS];
-            let mut words = [[0; MOST]; LOADS];
+            let ahead = load(begin + tile);
+            let mut own_bins = [u32::MAX; N];
+            let mut words = [[0; MOST]; N];
             let mut wrong = u64::MAX;
-            each(LOADS, |i| {
+            each(N, |i| {
                 let at = index(begin, i);
                 let bin = numbers[i].wrapping_sub(first_bin);
                 own_bins[i] = if at < end && bin < count { bin } else { u32::MAX };
@@ -113,8 +132,8 @@ pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T
             if wrong != u64::MAX {
                 report(status, wrong);
             }
-            let has_result = group::combine::<R, LOADS>(&own_bins, &mut words, lane);
-            each(LOADS, |i| {
+            let has_result = group::combine::<R, N>(&own_bins, &mut words, lane);
+            each(N, |i| {
                 if has_result[i] {
                     let acc = R::Acc::from_words(&|word| words[i][word]);
                     let before = own.read::<R>(own_bins[i]);
@@ -123,7 +142,7 @@ pub unsafe fn reduce<T: Item, R: Reduction<Source = One<T>>>(problem: &Problem<T
                 warp::sync_warp(u32::MAX);
             });
             (numbers, items) = ahead;
-            begin += TILE;
+            begin += tile;
         }
 
         thread::sync_threads();
