@@ -7,6 +7,7 @@
 //! operations and block sizes), of `reducer.json` (the production reducer), of `rows.rs`,
 //! `segments.rs` and `runs.rs` are only simulated.
 
+mod bins;
 mod reducer;
 mod rows;
 mod runs;

@@ -1,8 +1,8 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
-//! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>` and
-//! `runs_<what>_<type>`.
+//! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>`,
+//! `bins_<op>_<type>` and `runs_<what>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -14,6 +14,8 @@ const ROWS: &str = "rows_";
 const SEGMENTS: &str = "segments_";
 /// The prefix of the names of production kernels that find segments.
 const RUNS: &str = "runs_";
+/// The prefix of the names of production kernels for bins.
+const BINS: &str = "bins_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -41,6 +43,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(RUNS) {
         return runs(name, rest);
+    }
+    if let Some(rest) = name.strip_prefix(BINS) {
+        return bins(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -79,7 +84,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    [PRODUCTION, ROWS, SEGMENTS, RUNS].iter().any(|prefix| name.starts_with(prefix))
+    [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
@@ -167,6 +172,21 @@ fn runs(name: &str, rest: &str) -> KernelTraits {
     // One barrier before a block's numbers are summed, and one behind the look at other blocks. A
     // block has 256 threads, and four of them or more share a multiprocessor.
     KernelTraits { barriers: Some(2), ..production(name, rest) }
+}
+
+/// The traits of `bins_<op>_<type>`.
+fn bins(name: &str, rest: &str) -> KernelTraits {
+    let traits = production(name, rest);
+    let counts = traits.op.as_deref() == Some("counts");
+    KernelTraits {
+        // A block that counts has barriers behind the clearing of its bins, behind its last key,
+        // and on both sides of its ticket. In the other kernels each of the two stages has one.
+        barriers: Some(if counts { 4 } else { 2 }),
+        // Blocks have 512 threads at most. The bound leaves a thread as many registers as if so
+        // many threads share a multiprocessor twice.
+        most_threads: Some(512),
+        ..traits
+    }
 }
 
 /// The traits of `access_<pattern>[_<what>…]`. A module holds one pattern, such as `access_shared`.
@@ -317,6 +337,10 @@ mod tests {
             (traits.module.as_str(), traits.op.as_deref()),
             ("runs_keys_u128", Some("keys"))
         );
+        let traits = super::traits("bins_sum_f32");
+        assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
+        assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));
+        assert!(is_production("bins_counts_u8"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod control;
 pub mod copy;
 pub mod grid;
+pub mod matching;
 pub mod math;
 pub mod mbarrier;
 pub mod packed;

@@ -3,7 +3,7 @@
 //!
 //! A kernel is `ptx::<family>::<operation>::<type>`, for example `ptx::reduce::sum::f32`, and its
 //! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
-//! `rows` and `segments`, and `runs`, which find segments.
+//! `rows`, `segments` and `bins`, and `runs`, which find segments.
 
 #![allow(clippy::unreadable_literal, reason = "the build script writes lengths without separators")]
 

@@ -9,11 +9,12 @@ use warpfold_tools::{
     terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, refused, whole},
 };
 
-use crate::{device::DeviceChoice, operation::Operation};
+use crate::{bincount::BinCountArgs, device::DeviceChoice, operation::Operation};
 
 /// What the command was called for.
 pub(crate) enum Call {
     Reduce(Operation, ReduceArgs),
+    BinCount(BinCountArgs),
     Devices(DevicesArgs),
     Doctor(DoctorArgs),
     Generate(GenerateArgs),
@@ -70,11 +71,23 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_name = "OFFSETS", value_hint = ValueHint::FilePath)]
     pub(crate) segments: Option<OsString>,
 
+    /// Reduce by key: the array, taken flat, in C order, has one key for each element, and there is
+    /// one result for each run of equal neighbouring keys. Each line has the key, the number of
+    /// elements, and the result. The keys are integers of at most 64 bits, in a .npy file, in an
+    /// array of a .npz file, or in - for the standard input
+    #[arg(long, value_name = "KEYS", value_hint = ValueHint::FilePath)]
+    pub(crate) by_key: Option<OsString>,
+
+    /// With --by-key: the keys are numbers from 0 up to N - 1, in any order, and there is one
+    /// result for each of these numbers. N is at most 65536
+    #[arg(long, value_name = "N", value_parser = bins)]
+    pub(crate) bins: Option<usize>,
+
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 
     /// Compute the result on the CPU too, and compare; if they differ, the exit status is 1. Along
-    /// axes and of segments, all results are compared
+    /// axes, of segments and by key, all results are compared
     #[arg(long)]
     pub(crate) verify: bool,
 
@@ -92,7 +105,8 @@ pub(crate) struct ReduceArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Save the result as a .npy file too, or the results along axes or of segments in their shape
+    /// Save the result as a .npy file too, or the results along axes, of segments or by key in
+    /// their shape
     #[arg(long, value_name = "FILE.npy", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -148,6 +162,11 @@ fn repeats(text: &str) -> anyhow::Result<u32> {
         0 => bail!("--repeat 0: at least one run is needed"),
         n => u32::try_from(n).context(format!("--repeat {n}: at most {} runs are made", u32::MAX)),
     }
+}
+
+pub(crate) fn bins(text: &str) -> anyhow::Result<usize> {
+    let bins = whole("--bins", text, "256")?;
+    usize::try_from(bins).context(format!("--bins {bins}: there is no memory for so many"))
 }
 
 fn piece(text: &str) -> anyhow::Result<u64> {
@@ -252,6 +271,8 @@ pub(crate) fn command() -> Command {
             .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
             .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
             .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
+            .mut_arg("by_key", |keys| keys.hide(!operation.has_segments()))
+            .mut_arg("bins", |bins| bins.hide(!operation.has_segments()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
             })
@@ -266,6 +287,12 @@ pub(crate) fn command() -> Command {
         .subcommand_value_name("OPERATION")
         .disable_help_subcommand(true)
         .subcommands(operations)
+        .subcommand(
+            BinCountArgs::augment_args(Command::new("bincount").about(
+                "How often each of the numbers from 0 up to N - 1 occurs among integers: a histogram",
+            ))
+            .after_help(EXIT_STATUS),
+        )
         .subcommand(DevicesArgs::augment_args(
             Command::new("devices").about("List the devices of this machine"),
         ))
@@ -290,6 +317,9 @@ pub(crate) fn parse() -> Result<Call, Failure> {
     let misread = |error: clap::Error| misused(&error.format(&mut command()));
     Ok(match matches.subcommand() {
         None => Call::Nothing,
+        Some(("bincount", matches)) => {
+            Call::BinCount(BinCountArgs::from_arg_matches(matches).map_err(misread)?)
+        }
         Some(("devices", matches)) => {
             Call::Devices(DevicesArgs::from_arg_matches(matches).map_err(misread)?)
         }

@@ -36,6 +36,9 @@ pub(crate) fn failure(error: Error) -> Failure {
         | Error::Rank { .. }
         | Error::Rows { .. }
         | Error::NoOffsets
+        | Error::Bin { .. }
+        | Error::TooManyBins { .. }
+        | Error::EmptyBin { .. }
         | Error::Segment { .. }
         | Error::EmptySegment { .. } => refused(error),
         Error::Device(DeviceError::Interrupted { .. }) => Failure::Interrupted(error.into()),

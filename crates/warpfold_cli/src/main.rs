@@ -4,10 +4,12 @@
 mod answer;
 mod args;
 mod axes;
+mod bincount;
 mod device;
 mod doctor;
 mod done;
 mod elements;
+mod keyed;
 mod meaning;
 mod operation;
 mod parts;
@@ -42,6 +44,7 @@ use crate::{
 fn main() -> ExitCode {
     exit(parse().and_then(|call| match call {
         Call::Reduce(operation, args) => reduce(operation, &args),
+        Call::BinCount(args) => bincount::run(&args),
         Call::Devices(args) => doctor::devices(args.json),
         Call::Doctor(_) => doctor::doctor(),
         Call::Generate(args) => args.run(command()),
@@ -67,9 +70,11 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let mut arrays = elements::open(&args.files, args.dtype)?;
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
-    let (find, what) = match args.segments {
-        Some(_) => (task::segment_task as FindTask, "segments of "),
-        None => (task::task as FindTask, ""),
+    let (find, what) = match (&args.segments, &args.by_key, args.bins) {
+        (Some(_), ..) => (task::segment_task as FindTask, "segments of "),
+        (None, Some(_), Some(_)) => (task::segment_task as FindTask, "bins of "),
+        (None, Some(_), None) => (task::segment_task as FindTask, "runs of "),
+        (None, None, _) => (task::task as FindTask, ""),
     };
     let task = find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL

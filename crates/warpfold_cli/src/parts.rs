@@ -1,4 +1,5 @@
-//! Reductions of the parts of an array: one result for each row along axes, or for each segment.
+//! Reductions of the parts of an array: one result for each row along axes, for each segment, or
+//! for each run of equal keys or bin.
 
 use std::ffi::OsString;
 
@@ -15,6 +16,7 @@ use crate::{
     axes::Axes,
     done::{failure, on},
     elements::Elements,
+    keyed::Keyed,
     operation::Operation,
     reference::{Facts, Number},
     run::{Job, Outcome, Settled, settled, timed},
@@ -27,6 +29,7 @@ use crate::{
 pub(crate) enum Parts {
     Rows(Axes),
     Segments(Segments),
+    Keyed(Keyed),
 }
 
 /// What a device needs to reduce the parts of an array: a loaded kernel, the elements and an
@@ -43,10 +46,11 @@ pub(crate) trait PartBench {
 impl Parts {
     /// The parts that the arguments ask for. `None` if the array is reduced to one number.
     pub(crate) fn open(args: &ReduceArgs, array: &Array) -> Result<Option<Self>, Failure> {
-        Ok(match (args.axis.as_slice(), &args.segments) {
-            ([], None) => None,
-            ([], Some(offsets)) => Some(Self::Segments(Segments::open(offsets)?)),
-            (axis, _) => Some(Self::Rows(Axes::new(array, axis, args.keepdims)?)),
+        Ok(match (args.axis.as_slice(), &args.segments, &args.by_key) {
+            ([], None, None) => None,
+            ([], Some(offsets), _) => Some(Self::Segments(Segments::open(offsets)?)),
+            ([], None, Some(keys)) => Some(Self::Keyed(Keyed::open(keys, args.bins)?)),
+            (axis, ..) => Some(Self::Rows(Axes::new(array, axis, args.keepdims)?)),
         })
     }
 
@@ -55,14 +59,16 @@ impl Parts {
         match self {
             Self::Rows(_) => "--axis",
             Self::Segments(_) => "--segments",
+            Self::Keyed(_) => "--by-key",
         }
     }
 
-    /// The shape of the results.
+    /// The shape of the results. That of runs is known when the device has found them.
     pub(crate) fn shape(&self) -> Vec<u64> {
         match self {
             Self::Rows(axes) => axes.results.clone(),
             Self::Segments(segments) => vec![segments.count()],
+            Self::Keyed(keyed) => vec![keyed.count() as u64],
         }
     }
 
@@ -73,6 +79,7 @@ impl Parts {
             Self::Segments(segments) => {
                 format!("in {} segment(s) (offsets: {})", segments.count(), segments.name)
             }
+            Self::Keyed(keyed) => keyed.described(),
         }
     }
 
@@ -81,6 +88,7 @@ impl Parts {
         match self {
             Self::Rows(axes) => axes.length(),
             Self::Segments(segments) => segments.range(part).len() as u64,
+            Self::Keyed(keyed) => keyed.length(part),
         }
     }
 
@@ -89,6 +97,7 @@ impl Parts {
         match self {
             Self::Rows(axes) => axes.feed(part, elements, facts),
             Self::Segments(segments) => facts.feed(&elements[segments.range(part)], None),
+            Self::Keyed(keyed) => facts.feed(&keyed.elements(part, elements), None),
         }
     }
 }
@@ -98,13 +107,25 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if args.keepdims && args.axis.is_empty() {
         return Err(refused(anyhow!("--keepdims: it keeps the axes of --axis, which is missing")));
     }
-    let (option, part, how) = match (args.axis.is_empty(), &args.segments) {
-        (true, None) => return Ok(()),
-        (false, None) => ("--axis", "row", "along axes"),
-        (true, Some(_)) => ("--segments", "segment", "in segments"),
-        (false, Some(_)) => {
+    if args.bins.is_some() && args.by_key.is_none() {
+        return Err(refused(anyhow!(
+            "--bins: its numbers are the keys of --by-key, which is missing"
+        )));
+    }
+    let (option, part, how) = match (args.axis.is_empty(), &args.segments, &args.by_key) {
+        (true, None, None) => return Ok(()),
+        (false, None, None) => ("--axis", "row", "along axes"),
+        (true, Some(_), None) => ("--segments", "segment", "in segments"),
+        (true, None, Some(_)) => ("--by-key", "key", "by key"),
+        (false, Some(_), None) => {
             return Err(refused(anyhow!(
                 "--segments: an array is reduced along axes or in segments, so leave out --axis"
+            )));
+        }
+        (_, _, Some(_)) => {
+            return Err(refused(anyhow!(
+                "--by-key: an array is reduced along axes, in segments or by key, so leave out {}",
+                if args.axis.is_empty() { "--segments" } else { "--axis" }
             )));
         }
     };
@@ -112,14 +133,15 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if operation.is_pair() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
-    if args.segments.is_none() && !operation.has_rows() {
+    if !args.axis.is_empty() && !operation.has_rows() {
         return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
     }
-    if args.segments.is_some() && !operation.has_segments() {
+    if args.axis.is_empty() && !operation.has_segments() {
         let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!(
-            "{operation} reduces no segments, and these do: {}",
+            "{operation} reduces no {}, and these do: {}",
+            if args.by_key.is_some() { "keys" } else { "segments" },
             able.join(", ")
         ));
     }
@@ -131,7 +153,8 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         ));
     }
     let is_stdin = |file: &OsString| file == "-";
-    if args.segments.as_ref().is_some_and(is_stdin) && args.files.iter().any(is_stdin) {
+    let other = args.segments.as_ref().or(args.by_key.as_ref());
+    if other.is_some_and(is_stdin) && args.files.iter().any(is_stdin) {
         return refuse("'-' is the array already: the standard input can be read once".into());
     }
     if let Some(bytes) = args.piece {
@@ -161,8 +184,8 @@ pub(crate) fn run<T: Item + Number>(
         )));
     };
     let name = job.first[0].name().to_owned();
-    // Axes have strides for the order in which the elements lie. Segments need C order.
-    let is_c_order = matches!(parts, Parts::Segments(_));
+    // Axes have strides for the order in which the elements lie. Segments and keys need C order.
+    let is_c_order = !matches!(parts, Parts::Rows(_));
     let mut input = Elements::<T>::new(job.first, is_c_order);
     let mut held = Vec::new();
     if input.mapped().is_none() {
@@ -176,6 +199,9 @@ pub(crate) fn run<T: Item + Number>(
         held = loaded;
     }
     let elements = input.mapped().unwrap_or(&held);
+    if let Parts::Keyed(keyed) = &parts {
+        keyed.check_len(&name, elements.len())?;
+    }
 
     job.progress.say(on(device));
     let mut bench = task.parts(device, elements, &parts).map_err(failure)?;
@@ -191,11 +217,27 @@ pub(crate) fn run<T: Item + Number>(
     let (mut wrapped_any, mut verdicts) = (None, Vec::new());
     if job.verify {
         job.progress.say("computing the same on the CPU");
+        if let Parts::Keyed(keyed) = &parts
+            && !keyed.is_right()
+        {
+            return Err(failed(anyhow!(
+                "the keys and their numbers of elements are not the CPU's"
+            )));
+        }
     }
     for (part, mut answer) in answers.into_iter().enumerate() {
         let length = parts.length(part);
-        if let (Parts::Segments(segments), Operation::Sum) = (&parts, task.operation()) {
-            answer = segments::exact_sum(answer, &elements[segments.range(part)], task.dtype());
+        if task.operation() == Operation::Sum {
+            let dtype = task.dtype();
+            answer = match &parts {
+                Parts::Rows(_) => answer,
+                Parts::Segments(segments) => {
+                    segments::exact_sum(answer, &elements[segments.range(part)], dtype)
+                }
+                Parts::Keyed(keyed) => {
+                    segments::exact_sum(answer, &keyed.elements(part, elements), dtype)
+                }
+            };
         }
         let mut facts = Facts::wanted(task.operation(), task.dtype(), Some(length), job.verify);
         let mut depth = 0;
@@ -203,9 +245,15 @@ pub(crate) fn run<T: Item + Number>(
             parts.feed(part, elements, facts);
             depth = bench.depth(length).map_err(failure)?;
         }
-        let Settled { answer, wrapped, verdict } = settled(task, answer, depth, facts.as_ref())
-            .map_err(|error| failed(anyhow!("result {part}: {error}")))?;
-        settled_answers.push(answer);
+        let compared = match &parts {
+            Parts::Keyed(keyed) if job.verify => keyed.within(part, &answer),
+            _ => answer.clone(),
+        };
+        let Settled { answer: settled, wrapped, verdict } =
+            settled(task, compared, depth, facts.as_ref())
+                .map_err(|error| failed(anyhow!("result {part}: {error}")))?;
+        // An index keeps its meaning.
+        settled_answers.push(if let Answer::Indexed { .. } = answer { answer } else { settled });
         verdicts.extend(verdict);
         if let Some(wrapped) = wrapped {
             wrapped_any = Some(wrapped || wrapped_any == Some(true));

@@ -33,7 +33,7 @@ pub(crate) struct Report<'a> {
 }
 
 /// The most results of parts that are printed for people.
-const PRINTED: usize = 20;
+pub(crate) const PRINTED: usize = 20;
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -66,6 +66,18 @@ struct Json {
     /// The array with the offsets of the segments that were reduced.
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<String>,
+    /// The array with the keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_key: Option<String>,
+    /// The number of bins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bins: Option<usize>,
+    /// The key of each run, or the number of each bin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<Vec<Box<RawValue>>>,
+    /// The number of elements of each run or bin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Vec<u64>>,
     /// The shape of the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<Vec<u64>>,
@@ -140,7 +152,10 @@ impl Report<'_> {
         if let Some(parts) = parts {
             writeln!(stdout, "shape {}", shape_text(&parts.shape()))?;
         }
-        for answer in answers.iter().take(PRINTED) {
+        for (part, answer) in answers.iter().take(PRINTED).enumerate() {
+            if let Some(Parts::Keyed(keyed)) = parts {
+                write!(stdout, "{} {} ", keyed.key(part), keyed.length(part))?;
+            }
             writeln!(stdout, "{answer}")?;
         }
         if answers.len() > PRINTED {
@@ -167,8 +182,13 @@ impl Report<'_> {
         let (axes, segments) = match parts {
             Some(Parts::Rows(axes)) => (Some(axes.numbers.clone()), None),
             Some(Parts::Segments(segments)) => (None, Some(segments.name.clone())),
-            None => (None, None),
+            Some(Parts::Keyed(_)) | None => (None, None),
         };
+        let keyed = match parts {
+            Some(Parts::Keyed(keyed)) => Some(keyed),
+            _ => None,
+        };
+        let groups = || keyed.map(|keyed| 0..keyed.count());
         let times = median(times).map(|median| JsonTimes {
             kind: self.devices[0].info().kind.time_kind(),
             median_seconds: median.as_secs_f64(),
@@ -180,6 +200,14 @@ impl Report<'_> {
             result,
             axes,
             segments,
+            by_key: keyed.map(|keyed| keyed.keys.name.clone()),
+            bins: keyed.and_then(|keyed| keyed.bins),
+            keys: keyed.zip(groups()).map(|(keyed, groups)| {
+                groups.map(|group| Value::Int(keyed.key(group).into()).json()).collect()
+            }),
+            counts: keyed
+                .zip(groups())
+                .map(|(keyed, groups)| groups.map(|group| keyed.length(group)).collect()),
             shape: parts.as_ref().map(Parts::shape),
             results,
             result_type: self.result_type().map(Dtype::name),
@@ -248,14 +276,18 @@ impl Report<'_> {
         }
     }
 
-    /// The bytes of the elements that a run reads.
+    /// The bytes of the elements, and of the keys, that a run reads.
     fn bytes(&self) -> u64 {
         let operands = if self.operation.is_pair() { 2 } else { 1 };
         let n = match &self.outcome.parts {
             Some(Parts::Segments(segments)) => segments.elements(),
             _ => self.outcome.n,
         };
-        n * operands * self.dtype.size() as u64
+        let keys = match &self.outcome.parts {
+            Some(Parts::Keyed(keyed)) => keyed.keys.bytes(),
+            _ => 0,
+        };
+        n * operands * self.dtype.size() as u64 + keys
     }
 
     /// Writes notes to stderr: what every user must know, and with `verbose` the rest.

@@ -3,11 +3,11 @@
 
 use half::{bf16, f16};
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, BottomK, Buffer,
-    CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum,
-    Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum,
-    RowOperation, SegmentOperation, SquaredDistance, Stream, Sum, SumAbs, SumSquares, TopK, View,
-    WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BinOperation, BitAnd, BitOr, BitXor, BottomK,
+    Buffer, CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs,
+    Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer,
+    ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance, Statistics, Stream, Sum,
+    SumAbs, SumSquares, TopK, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -15,6 +15,7 @@ use warpfold_tools::{arrays::Dtype, terminal::Failure};
 use crate::{
     answer::{Answer, IntoAnswer as _},
     axes::{self, Axes},
+    keyed::{self, Keyed},
     meaning::{Meaning, deviation, exact_sum, mean, plain, ranked, root, truth, variance},
     operation::Operation,
     parts::{PartBench, Parts},
@@ -94,6 +95,8 @@ struct Calls<T: Item, O: Reduction<T>> {
     rows: Option<OpenBench<T, O, Axes>>,
     /// Opens a bench for segments. `None` if the task has no segments.
     segments: Option<OpenBench<T, O, Segments>>,
+    /// Opens a bench for runs of keys, and for bins. `None` if the task has no segments.
+    keyed: Option<OpenBench<T, O, Keyed>>,
 }
 
 type FromHost<T, O> = fn(
@@ -123,9 +126,13 @@ impl<T: Item, O: RowOperation<T>> Calls<T, O> {
     }
 }
 
-impl<T: Item, O: RowOperation<T> + SegmentOperation<T>> Calls<T, O> {
+impl<T: Item, O: RowOperation<T> + SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
     const fn segmented() -> Self {
-        Self { segments: Some(segments::bench::<T, O>), ..Self::single() }
+        Self {
+            segments: Some(segments::bench::<T, O>),
+            keyed: Some(keyed::bench::<T, O>),
+            ..Self::single()
+        }
     }
 }
 
@@ -134,6 +141,7 @@ impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
         Self {
             rows: None,
             segments: None,
+            keyed: None,
             from_host: |reducer, operands, progress| {
                 reducer.reduce_with_progress(operands.first, progress)
             },
@@ -149,6 +157,7 @@ impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
         Self {
             rows: None,
             segments: None,
+            keyed: None,
             from_host: |reducer, operands, progress| {
                 let second = operands.second.expect("a pair has a second input");
                 reducer.reduce_with_progress((operands.first, second), progress)
@@ -218,6 +227,9 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
             }
             Parts::Segments(segments) => {
                 self.calls.segments.expect(CHECKED)(device, elements, segments, &self.meaning)
+            }
+            Parts::Keyed(keyed) => {
+                self.calls.keyed.expect(CHECKED)(device, elements, keyed, &self.meaning)
             }
         }
     }

@@ -12,8 +12,8 @@ fn its_commands_run_and_print_what_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let names = ["README.md", "crates/warpfold_cli/README.md", "guide/src"];
     let pages = console::Page::read(&root, &names);
-    // The elements 1 2 3 4, a matrix with the rows 1 2 3 and 10 20 30, and the offsets 0 1 1 4, as
-    // in the documentation.
+    // The elements 1 2 3 4, a matrix with the rows 1 2 3 and 10 20 30, the offsets 0 1 1 4,
+    // and the keys 0 0 2 0, as in the documentation.
     let folder = tempfile::tempdir().unwrap();
     let elements: Vec<u8> = [1i32, 2, 3, 4].into_iter().flat_map(i32::to_le_bytes).collect();
     let path = folder.path().join("data.npy");
@@ -26,6 +26,9 @@ fn its_commands_run_and_print_what_is_shown() {
     let offsets: Vec<u8> = [0i32, 1, 1, 4].into_iter().flat_map(i32::to_le_bytes).collect();
     let path = folder.path().join("offsets.npy");
     warpfold_tools::arrays::write_npy(&path, dtype, &[4], &offsets).unwrap();
+    let keys: Vec<u8> = [0i32, 0, 2, 0].into_iter().flat_map(i32::to_le_bytes).collect();
+    let path = folder.path().join("keys.npy");
+    warpfold_tools::arrays::write_npy(&path, dtype, &[4], &keys).unwrap();
 
     let mut count = 0;
     for command in pages.iter().flat_map(console::commands) {

@@ -339,7 +339,96 @@ macro_rules! lengths {
     )*};
 }
 
-/// The number of words of an accumulator, in a kernel for rows or segments.
+/// Stamps out kernels that reduce values into bins ([`bins`](mod@crate::bins)): one result for each
+/// key.
+///
+/// Each line is `name: element = reduction => raw result;`.
+///
+/// ```
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::bins! {
+///     bin_sums_f32: f32 = Sum<f32> => f32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! bins {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of the values of each key.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::bins#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            keys: *const u8,
+            log: u32,
+            values: *const $t,
+            n: u64,
+            share: u64,
+            bins: u32,
+            range: u32,
+            chunks: u32,
+            output: *mut $raw,
+            partials: *mut u32,
+            status: *mut u64,
+            stage: u32,
+        ) {
+            $crate::__count!(_COUNT: $op => $raw);
+            let problem = $crate::bins::Problem {
+                keys, log, values, n, share, bins, range, chunks, output, partials, status,
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                if stage == 0 {
+                    $crate::bins::reduce::<$t, $op>(&problem)
+                } else {
+                    $crate::bins::combine::<$t, $op>(&problem)
+                }
+            }
+        }
+    )*};
+}
+
+/// Stamps out kernels that count keys ([`bins`](mod@crate::bins)).
+///
+/// Each line is `name: type of a key;`.
+///
+/// ```
+/// warpfold_device::bin_counts! {
+///     counts_of_u32: u32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! bin_counts {
+    ($($name:ident: $t:ty;)*) => {$(
+        #[doc = concat!("How often each key occurs, of keys of [`", stringify!($t), "`].")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::bins#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            keys: *const $t,
+            n: u64,
+            chunk: u64,
+            bins: u32,
+            range: u32,
+            copies: u32,
+            output: *mut u64,
+            words: *mut u64,
+            status: *mut u64,
+        ) {
+            let counting = $crate::bins::Counting {
+                keys, n, chunk, bins, range, copies, output, words, status,
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::bins::counts::<$t>(counting) }
+        }
+    )*};
+}
+
+/// The number of words of an accumulator, in a kernel for rows, segments or bins.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __count {

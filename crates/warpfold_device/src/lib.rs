@@ -70,6 +70,7 @@
 //! | [`mod@rows`] | the skeleton that makes one result for each row of an array |
 //! | [`mod@segments`] | the skeleton that makes one result for each segment of an array |
 //! | [`mod@runs`] | the skeletons that find segments by keys, flags or lengths |
+//! | [`mod@bins`] | the skeletons that make one result for each of a few keys |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
@@ -126,6 +127,7 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+pub mod bins;
 pub mod block;
 pub mod cut;
 mod entry;

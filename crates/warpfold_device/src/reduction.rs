@@ -93,6 +93,13 @@ pub trait Reduction {
     }
     /// The result as it is written to memory. `index` gives the index of the element at a position.
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw;
+    /// As [`raw`](Self::raw), for an accumulator that was made by [`item`](Self::item),
+    /// [`identity`](Self::identity) and [`combine`](Self::combine) alone. Its position is always
+    /// that of an element, because no state of a thread has come in between.
+    #[inline(always)]
+    fn raw_of_items(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw {
+        Self::raw(acc, index)
+    }
     /// Combines the accumulators of a warp and gives the result to each lane, or returns `None` if
     /// the device has no instruction for that. If `by_block` is false, the numbers in the
     /// accumulators' positions are enough to order the elements, and the blocks need not be

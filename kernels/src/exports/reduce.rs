@@ -1,6 +1,6 @@
-//! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for rows
-//! and `segments_<op>_<type>` for segments. `runs_<what>_<type>` find segments for them. Each is a
-//! PTX module of its own.
+//! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
+//! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
+//! find segments. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -78,8 +78,8 @@ macro_rules! single {
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for segments, and those for rows that the host asks for something, have no
-/// loads in flight.
+/// element. Kernels for segments and bins, and those for rows that the host asks for something,
+/// have no loads in flight.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
@@ -112,6 +112,11 @@ macro_rules! kernels {
     (@stamp rows_asked $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
             warpfold_device::rows! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, asked; }
+        }
+    };
+    (@stamp bins $op:ident $t:ident ($raw:ty) ()) => {
+        pastey::paste! {
+            warpfold_device::bins! { [<bins_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
@@ -223,6 +228,26 @@ kernels! {
     segments: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
     segments: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
     segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
+}
+
+// Bins.
+kernels! {
+    bins: [sum] x [i32] => i64;
+    bins: [sum] x [u8 u32 u64] => u64;
+    bins: [sum] x [F16 Bf16 f32] => f32;
+    bins: [sum] x [f64] => f64;
+    bins: [min max] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => T;
+    bins: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
+    bins: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
+    bins: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
+}
+
+// A negative key is one that is too large, so the size of keys is all that matters.
+warpfold_device::bin_counts! {
+    bins_counts_u8: u8;
+    bins_counts_u16: u16;
+    bins_counts_u32: u32;
+    bins_counts_u64: u64;
 }
 
 // Where segments begin. Keys are compared bit for bit, so their size is all that matters.

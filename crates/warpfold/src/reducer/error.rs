@@ -154,6 +154,36 @@ pub enum Error {
         /// The number of the segment.
         segment: u64,
     },
+    /// A key is no number of a bin: it is negative or too large. If several keys are wrong, this is
+    /// the first of them.
+    #[error(
+        "key {position} is {}, and {}", key.map_or("no bin".to_owned(), |key| key.to_string()),
+        if *bins == 0 { "there are no bins".to_owned() } else { format!("bins go from 0 to {}", bins - 1) }
+    )]
+    Bin {
+        /// The position of the key, counted from 0.
+        position: u64,
+        /// The key. `None` if only its position is known.
+        key: Option<i128>,
+        /// The number of bins.
+        bins: u64,
+    },
+    /// There are more bins than a call accepts.
+    #[error("{bins} bins are too many: at most {most} are possible")]
+    TooManyBins {
+        /// The number of bins.
+        bins: u64,
+        /// The most bins.
+        most: u64,
+    },
+    /// A bin has no values, and the operation has no result for that.
+    #[error("bin {bin} is empty, and the {op} of no elements is not defined")]
+    EmptyBin {
+        /// The operation's [name](super::Operation::NAME).
+        op: &'static str,
+        /// The number of the bin.
+        bin: u64,
+    },
     /// The input has more elements than [`Operation::MOST`](super::Operation::MOST), the number up
     /// to which the operation's kernel is exact or can count.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]

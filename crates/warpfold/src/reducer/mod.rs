@@ -27,7 +27,9 @@
 //! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
 //!
 //! The results of rows and axes ([`RowReducer`]) and of segments ([`SegmentReducer`]) depend on
-//! less: the elements of the row or segment and their number alone.
+//! less: the elements of the row or segment and their number alone. Those of bins ([`BinReducer`])
+//! depend on the elements of the bin, where they stand, the number of all elements, and the number
+//! of bins.
 //!
 //! The order does not change a result that is an integer, an extreme or an index, nor a
 //! [`ReproducibleSum`]. It may change the last bits of all other results, including the [`Moments`]
@@ -51,6 +53,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bins;
 mod engine;
 mod error;
 mod exact;
@@ -80,6 +83,7 @@ use engine::{Cache, Engine};
 use input::{Operand, Place};
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
+pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
@@ -91,7 +95,7 @@ pub use op::{
     Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product, SoftmaxStats, SquaredDistance,
     Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
 };
-pub use operation::{Operation, RowOperation, SegmentOperation};
+pub use operation::{BinOperation, Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use ranked::Ranked;

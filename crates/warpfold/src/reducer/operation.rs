@@ -87,6 +87,13 @@ pub(super) mod private {
     pub trait SegmentKernel<T> {
         const SEGMENTS: &'static EmbeddedKernel;
     }
+
+    /// The kernel of the same operation for bins.
+    pub trait BinKernel<T> {
+        const BINS: &'static EmbeddedKernel;
+        /// The number of 32-bit words of an accumulator in the kernel.
+        const WORDS: u64;
+    }
 }
 
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
@@ -109,6 +116,35 @@ pub trait SegmentOperation<T: Item>:
 impl<T: Item, O: Operation<T, Arity = Single> + private::SegmentKernel<T>> SegmentOperation<T>
     for O
 {
+}
+
+/// An [`Operation`] over one input that can reduce values into bins
+/// ([`Device::reduce_into_bins`](crate::Device::reduce_into_bins)): the operations and types that a
+/// [`SegmentOperation`] can be. The trait cannot be implemented outside this crate.
+pub trait BinOperation<T: Item>: Operation<T, Arity = Single> + private::BinKernel<T> {}
+
+impl<T: Item, O: Operation<T, Arity = Single> + private::BinKernel<T>> BinOperation<T> for O {}
+
+/// Names the kernels `bins_<name>_<type>` of an operation, as [`kernels!`] does for the others, and
+/// says how many bytes an accumulator has in terms of a type's name: at least 4.
+macro_rules! bin_kernels {
+    ($op:ty, $name:ident, |$t:ident| $bytes:expr; $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+        impl $crate::reducer::operation::private::BinKernel<$type> for $op {
+            const BINS: &'static $crate::ptx::EmbeddedKernel =
+                $crate::reducer::operation::kernels!(@ bins $name $type $($same)?);
+            const WORDS: u64 = {
+                #[allow(dead_code, reason = "moments of all types take the same bytes")]
+                type $t = $type;
+                $bytes as u64 / 4
+            };
+        }
+    )*};
+}
+pub(super) use bin_kernels;
+
+/// The bytes in which a kernel keeps an element that it compares: those of a whole word at least.
+pub(super) const fn compared_bytes<T>() -> usize {
+    if size_of::<T>() < 4 { 4 } else { size_of::<T>() }
 }
 
 /// Names the kernels `segments_<name>_<type>` of an operation, as [`kernels!`] does for the others.

@@ -11,7 +11,7 @@ pub(crate) fn operations() -> Vec<String> {
         .take_while(|line| !line.is_empty())
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| !["devices", "doctor", "generate"].contains(name))
+        .filter(|name| !["bincount", "devices", "doctor", "generate"].contains(name))
         .map(ToOwned::to_owned)
         .collect();
     assert!(operations.len() > 30, "{help}");

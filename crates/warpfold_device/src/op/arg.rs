@@ -171,6 +171,11 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
         let index = if is_last { 0 } else { index(acc.position) };
         Indexed { value: value.bits(), index: index.into() }
     }
+    #[inline(always)]
+    fn raw_of_items(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Indexed<T> {
+        let value = T::of_key(T::Key::of_rank::<O>(acc.rank));
+        Indexed { value: value.bits(), index: index(acc.position).into() }
+    }
 }
 
 /// Whether `a` is before `b`, where both are a rank and a number. The rank decides, and the number

@@ -443,7 +443,7 @@ fn segments(offsets: u64) -> Result<u64, Error> {
 }
 
 /// The place of an operand on the device. An operand on the host is copied to `copy`.
-fn on_device<'a, T: Pod>(
+pub(super) fn on_device<'a, T: Pod>(
     device: &Device,
     operand: Operand<'a, T>,
     copy: &'a mut Option<Buffer<T>>,

@@ -1,0 +1,168 @@
+//! How bins and elements are shared out among blocks: a pure function of their numbers, because the
+//! bits of the results depend on it.
+
+use crate::device::WORKSPACE_BYTES;
+
+/// The most bins of a call. Their counts fit into the workspace of a stream.
+pub(super) const MOST_BINS: u64 = 1 << 16;
+/// Threads of a warp.
+const WARP: u64 = 32;
+/// Shared memory that every device has for a block.
+const SHARED_BYTES: u64 = 48 << 10;
+
+/// The most warps of a block that reduces.
+const MOST_WARPS: u64 = 8;
+/// The most bytes of a warp's bins. If there are more bins, several blocks read the same elements.
+/// With one warp to a block there would be too few warps to keep memory busy, so a third of the
+/// shared memory is the most.
+const RANGE_BYTES: u64 = SHARED_BYTES / 3;
+/// Elements of a tile. `warpfold_device::bins::LOADS` for each lane.
+const TILE: u64 = 4 * WARP;
+/// The least tiles of a warp, because its bins take time at the beginning and at the end.
+const LEAST_TILES: u64 = 8;
+/// The most chunks, if a warp has fewer than [`MANY_TILES`].
+const MOST_CHUNKS: u64 = 512;
+/// A warp with so many tiles takes so long that more chunks cost little. They are worth it, because
+/// the last blocks leave less of the device idle. Not measured.
+const MANY_TILES: u64 = 64;
+/// The most chunks of all.
+const MOST_CHUNKS_OF_ALL: u64 = 4 * MOST_CHUNKS;
+
+/// How a reduction is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Bins of a block.
+    pub(super) range: u32,
+    /// How many such ranges there are.
+    pub(super) ranges: u32,
+    /// Warps of a block.
+    pub(super) warps: u32,
+    /// The number of chunks, each of which has a block for each range.
+    pub(super) chunks: u32,
+    /// Elements of a warp.
+    pub(super) share: u64,
+}
+
+/// The plan for `n` elements and `bins` bins, of which there is at least one and at most
+/// [`MOST_BINS`], if an accumulator has `words` words of 32 bits, at most 8.
+pub(super) fn plan(n: u64, bins: u64, words: u64) -> Plan {
+    let ranges = (bins * words * 4).div_ceil(RANGE_BYTES);
+    let range = bins.div_ceil(ranges);
+    // A range that was rounded up may exceed its bytes by one bin, for which there is room.
+    let warps = (SHARED_BYTES / (range * words * 4)).clamp(1, MOST_WARPS);
+    let tiles = n.div_ceil(TILE);
+    let chunks = |tiles_of_warp: u64| tiles.div_ceil(tiles_of_warp * warps);
+    let chunks = chunks(LEAST_TILES).min(MOST_CHUNKS).max(chunks(MANY_TILES));
+    // The partial results must fit into the workspace.
+    let most = (WORKSPACE_BYTES / 4 / (bins * words)).clamp(1, MOST_CHUNKS_OF_ALL);
+    let chunks = chunks.clamp(1, most);
+    let share = tiles.div_ceil(chunks * warps) * TILE;
+    Plan {
+        range: range as u32,
+        ranges: bins.div_ceil(range) as u32,
+        warps: warps as u32,
+        chunks: chunks as u32,
+        share,
+    }
+}
+
+/// Threads of a block that counts. `warpfold_device::bins::THREADS`.
+pub(super) const COUNTING_THREADS: u32 = 256;
+/// Bytes of a pack.
+const PACK: u64 = 16;
+/// Packs that the threads of a block have under way, four each.
+const ROUND: u64 = 4 * COUNTING_THREADS as u64;
+/// The least packs of a block.
+const LEAST_PACKS: u64 = 2 * ROUND;
+/// The most packs of a block, because it counts in 32 bits.
+const MOST_PACKS: u64 = u32::MAX as u64 / PACK / ROUND * ROUND;
+/// The most blocks that a multiprocessor has room for at a time.
+const RESIDENT: u64 = 8;
+
+/// How counting is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CountPlan {
+    /// Bins of a block.
+    pub(super) range: u32,
+    /// How many such ranges there are.
+    pub(super) ranges: u32,
+    /// Copies of the bins of a block.
+    pub(super) copies: u32,
+    /// The number of chunks.
+    pub(super) chunks: u32,
+    /// Packs of a chunk.
+    pub(super) chunk: u64,
+}
+
+/// The plan for `n` keys of `bytes` bytes and `bins` bins, of which there is at least one and at
+/// most [`MOST_BINS`], on a device with this number of multiprocessors. `None` if there are too
+/// many keys.
+pub(super) fn count_plan(n: u64, bytes: u64, bins: u64, multiprocessors: u32) -> Option<CountPlan> {
+    let most = SHARED_BYTES / 4;
+    let ranges = bins.div_ceil(most);
+    let range = bins.div_ceil(ranges);
+    let copies = 1 << (most / range).min(MOST_WARPS).ilog2();
+    let packs = n.checked_mul(bytes)? / PACK;
+    let blocks = (u64::from(multiprocessors) * RESIDENT / ranges).max(1);
+    let chunks = packs.div_ceil(LEAST_PACKS).clamp(1, blocks).max(packs.div_ceil(MOST_PACKS));
+    Some(CountPlan {
+        range: range as u32,
+        ranges: ranges as u32,
+        copies,
+        chunks: u32::try_from(chunks).ok().filter(|&chunks| chunks < 1 << 31)?,
+        chunk: packs.div_ceil(chunks).next_multiple_of(ROUND).min(MOST_PACKS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_plan_keeps_the_contract_of_the_kernel(
+            n in prop_oneof![0u64..1 << 20, 0u64..1 << 40],
+            bins in 1..=MOST_BINS,
+            words in 1u64..=8,
+        ) {
+            let Plan { range, ranges, warps, chunks, share } = plan(n, bins, words);
+            let [range, ranges, warps, chunks] = [range, ranges, warps, chunks].map(u64::from);
+            prop_assert!(warps * range * words * 4 <= SHARED_BYTES);
+            prop_assert!((1..=MOST_WARPS).contains(&warps));
+            prop_assert!(range * ranges >= bins && range * (ranges - 1) < bins);
+            prop_assert!(share % TILE == 0 && chunks * warps * share >= n);
+            prop_assert!(chunks == 1 || chunks * bins * words * 4 <= WORKSPACE_BYTES);
+        }
+
+        #[test]
+        fn a_plan_for_counts_keeps_the_contract_of_the_kernel(
+            n in prop_oneof![0u64..1 << 20, 0u64..1 << 40],
+            log in 0u32..4,
+            bins in 1..=MOST_BINS,
+            multiprocessors in 1u32..300,
+        ) {
+            let plan = count_plan(n, 1 << log, bins, multiprocessors).unwrap();
+            let [range, ranges] = [plan.range, plan.ranges].map(u64::from);
+            prop_assert!(u64::from(plan.copies) * range * 4 <= SHARED_BYTES);
+            prop_assert!(plan.copies.is_power_of_two());
+            prop_assert!(range * ranges >= bins && range * (ranges - 1) < bins);
+            prop_assert!(u64::from(plan.chunks) * plan.chunk >= (n << log) / PACK);
+            prop_assert!(plan.chunk * (PACK >> log) < 1 << 32);
+        }
+    }
+
+    #[test]
+    fn small_inputs_take_one_block_and_most_bins_have_room() {
+        assert_eq!(plan(8192, 10, 1).chunks, 1);
+        assert_eq!(plan(8193, 10, 1).chunks, 2);
+        assert_eq!(plan(1 << 24, 10, 1).chunks, 512);
+        assert_eq!(plan(1 << 26, 10, 1).chunks, 1024);
+        assert_eq!(plan(1 << 30, 10, 1).chunks, 2048);
+        let Plan { range, warps, chunks, .. } = plan(1 << 28, 4096, 1);
+        assert_eq!((range, warps, chunks), (4096, 3, 256));
+        const { assert!((MOST_BINS + 1) * 8 <= WORKSPACE_BYTES) };
+        assert_eq!(count_plan(u64::MAX, 8, 10, 132), None);
+    }
+}

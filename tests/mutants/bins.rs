@@ -1,0 +1,164 @@
+//! Mutants of the kernels for bins: of one that sums, in its two stages, and of one that counts.
+
+use simt::{Arg, LaunchConfig, Memory, Module, check};
+
+use super::shipped::{Mutant, Outcome, all_are_found};
+
+/// The number of bins, all of which one block takes.
+const BINS: usize = 40;
+/// Chunks of the input.
+const CHUNKS: u32 = 3;
+/// Warps of a block that sums.
+const WARPS: u32 = 2;
+/// Elements of such a warp: several tiles of 128.
+const SHARE: u64 = 384;
+
+/// The keys: the same bin comes again soon, from another lane.
+fn keys(n: usize) -> Vec<u32> {
+    (0..n as u32).map(|i| (i * i / 3 + i / 32) % BINS as u32).collect()
+}
+
+/// Memory in which a launch can be checked.
+struct Problem {
+    memory: Memory,
+    keys: Vec<u32>,
+}
+
+impl Problem {
+    fn new(n: usize) -> Self {
+        Self { memory: Memory::checked(4 << 20), keys: keys(n) }
+    }
+
+    fn upload(&self, bytes: &[u8]) -> u64 {
+        let address = self.memory.alloc(bytes.len() as u64).unwrap();
+        self.memory.write(address, bytes).unwrap();
+        address
+    }
+
+    fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
+        let mut values = vec![T::zeroed(); len];
+        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
+        values
+    }
+}
+
+fn sum(ptx: &str, seed: Option<u64>) -> Outcome {
+    let module = Module::from_ptx("bins", ptx).unwrap();
+    let kernel = module.kernel("bins_sum_f32").unwrap();
+    let problem = Problem::new((CHUNKS * WARPS) as usize * SHARE as usize - 5);
+    let n = problem.keys.len();
+    let values: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
+    let keys = problem.upload(bytemuck::cast_slice(&problem.keys));
+    let values_there = problem.upload(bytemuck::cast_slice(&values));
+    let output = problem.memory.alloc(4 * BINS as u64).unwrap();
+    let words = CHUNKS as usize * BINS;
+    let partials = problem.upload(&vec![0; 4 * words]);
+    let status = problem.upload(&[0; 8]);
+    let launch = |stage: u32, config: LaunchConfig| {
+        let args = [
+            Arg::Pointer(keys),
+            Arg::U32(2),
+            Arg::Pointer(values_there),
+            Arg::U64(n as u64),
+            Arg::U64(SHARE),
+            Arg::U32(BINS as u32),
+            Arg::U32(BINS as u32),
+            Arg::U32(CHUNKS),
+            Arg::Pointer(output),
+            Arg::Pointer(partials),
+            Arg::Pointer(status),
+            Arg::U32(stage),
+        ];
+        check(kernel, &LaunchConfig { seed, ..config }, &args, &problem.memory).unwrap()
+    };
+    let first = launch(
+        0,
+        LaunchConfig {
+            dynamic_shared_bytes: WARPS * BINS as u32 * 4,
+            ..LaunchConfig::new(CHUNKS, WARPS * 32)
+        },
+    );
+    let second = launch(
+        1,
+        LaunchConfig {
+            dynamic_shared_bytes: 512 * 4,
+            ..LaunchConfig::new(BINS.div_ceil(32) as u32, 512)
+        },
+    );
+    let mut sums = vec![0.0f32; BINS];
+    for (&key, value) in problem.keys.iter().zip(values) {
+        sums[key as usize] += value;
+    }
+    Outcome::new(&first, || true).and(Outcome::new(&second, || {
+        problem.read::<f32>(output, BINS) == sums
+            && problem.read::<u32>(partials, words).iter().all(|&word| word == 0)
+    }))
+}
+
+fn count(ptx: &str, seed: Option<u64>) -> Outcome {
+    let module = Module::from_ptx("bins", ptx).unwrap();
+    let kernel = module.kernel("bins_counts_u32").unwrap();
+    // Packs of four keys, a round of 1024 packs for each chunk, and keys outside of packs.
+    let problem = Problem::new(CHUNKS as usize * 4096 - 5);
+    let keys = problem.upload(bytemuck::cast_slice(&problem.keys));
+    let output = problem.memory.alloc(8 * BINS as u64).unwrap();
+    let words = problem.upload(&vec![0; 8 * (BINS + 1)]);
+    let status = problem.upload(&[0; 8]);
+    let copies = 4;
+    let args = [
+        Arg::Pointer(keys),
+        Arg::U64(problem.keys.len() as u64),
+        Arg::U64(1024),
+        Arg::U32(BINS as u32),
+        Arg::U32(BINS as u32),
+        Arg::U32(copies),
+        Arg::Pointer(output),
+        Arg::Pointer(words),
+        Arg::Pointer(status),
+    ];
+    let config = LaunchConfig {
+        seed,
+        dynamic_shared_bytes: copies * BINS as u32 * 4,
+        ..LaunchConfig::new(CHUNKS, 256)
+    };
+    let checked = check(kernel, &config, &args, &problem.memory).unwrap();
+    let mut counts = vec![0u64; BINS];
+    for &key in &problem.keys {
+        counts[key as usize] += 1;
+    }
+    Outcome::new(&checked, || {
+        problem.read::<u64>(output, BINS) == counts
+            && problem.read::<u64>(words, BINS + 1).iter().all(|&word| word == 0)
+    })
+}
+
+const SUMS: [Mutant; 8] = [
+    Mutant("no barrier before the slices are combined", "race", ("bar.sync", 1, 2), "//"),
+    Mutant("no barrier before the warps are combined", "race", ("bar.sync", 2, 2), "//"),
+    Mutant("no barrier behind the identities", "warp-synchronous", ("bar.warp.sync", 1, 5), "//"),
+    Mutant("no barrier behind a tile", "warp-synchronous", ("bar.warp.sync", 2, 5), "//"),
+    Mutant("no barrier behind step 0", "warp-synchronous", ("bar.warp.sync", 3, 5), "//"),
+    Mutant("no barrier behind step 1", "warp-synchronous", ("bar.warp.sync", 4, 5), "//"),
+    Mutant("no barrier behind step 2", "warp-synchronous", ("bar.warp.sync", 5, 5), "//"),
+    Mutant("no clear", "wrong", ("st.global.b32", 1, 4), "//"),
+];
+
+/// The barrier before the ticket is not among them: the checks do not see that it is missing,
+/// because only atomics are before it.
+const COUNTS: [Mutant; 5] = [
+    Mutant("no barrier behind the clearing", "race", ("bar.sync", 1, 4), "//"),
+    Mutant("no barrier behind the last key", "race", ("bar.sync", 2, 4), "//"),
+    Mutant("no barrier behind the ticket", "race", ("bar.sync", 4, 4), "//"),
+    Mutant("no clear of a count", "wrong", ("st.relaxed.gpu.global.u64", 1, 2), "//"),
+    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 2, 2), "//"),
+];
+
+#[test]
+fn mutants_of_the_kernel_for_bins_are_found() {
+    all_are_found("bins_sum_f32", &SUMS, sum);
+}
+
+#[test]
+fn mutants_of_the_kernel_for_counts_are_found() {
+    all_are_found("bins_counts_u32", &COUNTS, count);
+}
