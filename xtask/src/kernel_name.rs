@@ -163,8 +163,10 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
 /// The traits of `runs_<what>_<type>`.
 fn runs(name: &str, rest: &str) -> KernelTraits {
     // One barrier before a block's numbers are summed, and one behind the look at other blocks. A
-    // block has 256 threads, and four of them or more share a multiprocessor.
-    KernelTraits { barriers: Some(2), ..production(name, rest) }
+    // block has 256 threads, and four of them or more share a multiprocessor. Spans have two
+    // numbers each, for which 64 registers are too few.
+    let most_threads = if rest.starts_with("spans") { 512 } else { 1024 };
+    KernelTraits { barriers: Some(2), most_threads: Some(most_threads), ..production(name, rest) }
 }
 
 /// The traits of `access_<pattern>[_<what>…]`. A module holds one pattern, such as `access_shared`.

@@ -97,7 +97,7 @@ pub use raw::{Compensated, ExpSum, Extremes, Indexed};
 pub use rows::{Array, RowReducer};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
-    RunReducer, Runs, SegmentReducer, SegmentStatus,
+    RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,
 };
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the

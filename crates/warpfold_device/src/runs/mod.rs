@@ -6,7 +6,8 @@
 //! one that is not 0 begins a segment ([`heads()`]).
 //!
 //! *Lengths.* A kernel of [`lengths!`](crate::lengths!) reads the lengths of segments, and writes
-//! where each segment begins ([`lengths()`]).
+//! where each segment begins ([`lengths()`]). A kernel of [`spans!`](crate::spans!) does so for
+//! spans, which lie anywhere, as if they lay one behind the other ([`spans()`]).
 //!
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile, and
 //! reads all of them before it uses the first. What comes before a tile is only a number: of heads,
@@ -18,6 +19,7 @@
 //! - The block has [`THREADS`] threads, and the grid has a block for each tile, and at least one. A
 //!   tile has [`THREADS`] elements for each of a thread's loads: [`Bits::LOADS`] or
 //!   [`LENGTHS`].
+//! - The status of spans is 0 before.
 //! - `words` has one 64-bit word more than the grid has blocks. All are 0 before the launch, and 0
 //!   again after it. Launches that may overlap do not share words.
 //! - `offsets` has a place more than there are elements, each of 4 bytes if `log` is 2, and of 8
@@ -32,7 +34,7 @@ mod lengths;
 mod lookback;
 
 pub use heads::{Bits, heads};
-pub use lengths::{LENGTHS, Lengths, lengths};
+pub use lengths::{Ends, IS_WRONG, LENGTHS, Lengths, Offsets, lengths, spans};
 pub use lookback::MOST;
 
 use crate::warp::WARP;
