@@ -56,6 +56,9 @@ pub use runs::{
 /// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 0, 0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
+///
+/// An index in a result counts the elements of its segment.
+/// [`Indexed::moved`](super::Indexed::moved) tells where that element is in the whole array.
 pub struct SegmentReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
