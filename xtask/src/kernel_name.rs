@@ -143,11 +143,14 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         barriers: Some(if has_table { 2 } else { 0 }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
-        // would spill, or where the shared memory has room for no more.
-        most_threads: Some(if !has_table || op == "moments" || rest.ends_with("128") {
-            512
-        } else {
-            640
+        // would spill, or where the shared memory has room for no more. Moments of segments need a
+        // few registers more than 512 threads leave on sm_120, where the shared memory has room for
+        // less than 384.
+        most_threads: Some(match (op, has_table) {
+            ("moments", false) => 384,
+            ("moments", _) | (_, false) => 512,
+            _ if rest.ends_with("128") => 512,
+            _ => 640,
         }),
         later_most_threads: has_table.then_some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
