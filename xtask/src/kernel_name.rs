@@ -315,6 +315,10 @@ mod tests {
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
+        assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
+        assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
+        assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));
+        assert_eq!(super::traits("runs_spans_u32").most_threads, Some(512));
         let traits = super::traits("runs_keys_u128");
         assert_eq!(
             (traits.module.as_str(), traits.op.as_deref()),

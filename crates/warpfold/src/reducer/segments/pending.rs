@@ -9,8 +9,8 @@ use crate::device::Stream;
 use super::super::{Error, Item, SegmentOperation};
 
 /// What a reduction of segments says of their offsets, lengths or ends: a word on the device, which
-/// [`SegmentReducer::reduce_segments_into`](super::SegmentReducer::reduce_segments_into) writes if a segment is wrong. Before, it must be
-/// [`SegmentStatus::default`].
+/// [`reduce_segments_into`](super::SegmentReducer::reduce_segments_into) writes if a segment is
+/// wrong. Before, it must be [`SegmentStatus::default`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct SegmentStatus(u64);
@@ -58,9 +58,8 @@ impl By {
     }
 }
 
-/// A reduction of segments, such as
-/// [`SegmentReducer::reduce_segments_into`](super::SegmentReducer::reduce_segments_into) has given to
-/// a stream.
+/// A reduction that was given to a stream, by
+/// [`reduce_segments_into`](super::SegmentReducer::reduce_segments_into) or one like it.
 pub struct PendingSegments<T, O> {
     elements: u64,
     by: By,
@@ -86,8 +85,8 @@ impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
         Self { elements, by, operation: PhantomData }
     }
 
-    /// Tells whether the offsets, lengths or ends were right. `stream` is the stream of the reduction. If
-    /// they were wrong, no raw result of it means anything, and the stream's
+    /// Tells whether the offsets, lengths or ends were right. `stream` is the stream of the
+    /// reduction. If they were wrong, no raw result of it means anything, and the stream's
     /// [workspace](Stream::workspace) is zeroed before the next launch on it. A graph that has
     /// launched the reduction is of no use any more.
     ///

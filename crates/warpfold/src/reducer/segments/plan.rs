@@ -81,7 +81,7 @@ pub(super) fn of_spans(neighbours: Plan, segments: u64, bytes: u64, words: u64) 
     let total = ranges * MOST_TILES * TILE_BYTES - 1;
     let elements = (total - (segments << COST)) / bytes;
     // The kernel may be one element beyond before it sees that they are too many.
-    (Plan { ranges: ranges as u32, ..neighbours }, elements - 1)
+    (Plan { ranges: ranges as u32, ..neighbours }, elements.saturating_sub(1))
 }
 
 #[cfg(test)]

@@ -22,8 +22,9 @@ use super::{
 };
 
 /// In a [`RunReducer`]: segment `i` is the elements from number `begins[i]` up to number `ends[i]`,
-/// which does not belong to it. Such a segment is a *span*. Spans may overlap, lie in any order, and
-/// leave elements out. Begins and ends have the type `B`, which is `u32`, `i32`, `u64` or `i64`.
+/// which does not belong to it. Such a segment is a *span*. Spans may overlap, lie in any order,
+/// and leave elements out. Begins and ends have the type `B`, which is `u32`, `i32`, `u64` or
+/// `i64`.
 #[derive(Clone, Copy, Debug)]
 pub struct Spans<B>(PhantomData<B>);
 
@@ -48,9 +49,8 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     ///
     /// - [`Error::Lengths`] if begins and ends are not equally many;
     /// - [`Error::Span`] if a span begins behind its end or ends behind the elements;
-    /// - [`Error::SpansTooLong`] if spans overlap so much that they have more elements together than
-    ///   a launch can take. They may always have twice the elements of the array, and 8 GiB, if
-    ///   there are no more than 2^24 spans;
+    /// - [`Error::SpansTooLong`] if spans overlap so much that they have more elements together
+    ///   than a launch can take. It always takes 8 GiB, less 16 bytes for each span;
     /// - [`Error::EmptySegment`] if a span is empty and the operation has no result for that;
     ///   [`reduce_spans_or`](Self::reduce_spans_or) gives one;
     /// - [`Error::TooLong`] if there are more elements and spans than a launch can take;
@@ -106,10 +106,11 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     /// [captures](Device::capture) accepts them too.
     ///
     /// `output` must have room for a [raw result](super::super::super::Operation::Raw) of each
-    /// span, and `offsets` for one number more. The first launch writes to `offsets` where each span
-    /// would begin, and the last one end, if they lay one behind the other. `status` has one place,
-    /// which holds [`SegmentStatus::default`] before. Afterwards [`PendingSegments::check`] tells
-    /// whether the spans were right, and [`PendingSegments::finish`] makes results of raw ones.
+    /// span, and `offsets` for one number more. The first launch writes to `offsets` where each
+    /// span would begin, and the last one end, if they lay one behind the other. `status` has one
+    /// place, which holds [`SegmentStatus::default`] before. Afterwards [`PendingSegments::check`]
+    /// tells whether the spans were right, and [`PendingSegments::finish`] makes results of raw
+    /// ones.
     ///
     /// ```
     /// use warpfold::{Device, SegmentStatus, Sum};
