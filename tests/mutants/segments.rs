@@ -60,6 +60,10 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
         Arg::U32(ranges as u32),
         Arg::U32(2),
         Arg::U32(COST),
+        // Segments are neighbours.
+        Arg::U64(elements),
+        Arg::Pointer(0),
+        Arg::U32(0),
     ];
     let config = LaunchConfig {
         seed,

@@ -148,14 +148,15 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         barriers: Some(if has_table { 2 } else { 0 }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
-        // would spill, or where the shared memory has room for no more.
-        most_threads: Some(
-            if !has_table || ["moments", "top4", "top8"].contains(&op) || rest.ends_with("128") {
-                512
-            } else {
-                640
-            },
-        ),
+        // would spill, or where the shared memory has room for no more. Moments of segments need a
+        // few registers more than 512 threads leave on sm_120, where the shared memory has room for
+        // less than 384.
+        most_threads: Some(match (op, has_table) {
+            ("moments", false) => 384,
+            ("moments" | "top4" | "top8", _) | (_, false) => 512,
+            _ if rest.ends_with("128") => 512,
+            _ => 640,
+        }),
         later_most_threads: has_table.then_some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
             ("moments" | "logsumexp" | "nansum" | "top4" | "top8", _) | ("minmax", Some(16)) => 512,
@@ -170,8 +171,10 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
 /// The traits of `runs_<what>_<type>`.
 fn runs(name: &str, rest: &str) -> KernelTraits {
     // One barrier before a block's numbers are summed, and one behind the look at other blocks. A
-    // block has 256 threads, and four of them or more share a multiprocessor.
-    KernelTraits { barriers: Some(2), ..production(name, rest) }
+    // block has 256 threads, and four of them or more share a multiprocessor. Spans have two
+    // numbers each, for which 64 registers are too few.
+    let most_threads = if rest.starts_with("spans") { 512 } else { 1024 };
+    KernelTraits { barriers: Some(2), most_threads: Some(most_threads), ..production(name, rest) }
 }
 
 /// The traits of `bins_<op>_<type>`.
@@ -332,6 +335,10 @@ mod tests {
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
+        assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
+        assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
+        assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));
+        assert_eq!(super::traits("runs_spans_u32").most_threads, Some(512));
         let traits = super::traits("runs_keys_u128");
         assert_eq!(
             (traits.module.as_str(), traits.op.as_deref()),

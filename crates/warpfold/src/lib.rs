@@ -68,7 +68,7 @@ pub use reducer::{
     MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Offset,
     Operation, Product, Ranked, Reducer, ReproducibleSum, RowOperation, RowReducer, RunReducer,
     Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats, SquaredDistance,
-    Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
+    Statistics, Sum, SumAbs, SumSquares, TopK, Whole, WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

@@ -256,10 +256,15 @@ macro_rules! segments {
             ranges: u32,
             log: u32,
             cost: u32,
+            array: u64,
+            begins: *const u32,
+            begin_log: u32,
         ) {
             $crate::__count!(_COUNT: $op => $raw);
+            let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
             let boundaries = $crate::segments::Boundaries {
-                source: boundaries, log, count, counted, elements, density, task, ranges, cost, status,
+                source: boundaries, log, count, counted, elements, spans, density, task, ranges,
+                cost, status,
             };
             // SAFETY: the caller's contract is the callee's.
             unsafe { $crate::segments::segments::<$t, $op>(input, output, slots, boundaries) }
@@ -333,8 +338,47 @@ macro_rules! lengths {
             words: *mut u64,
         ) {
             let lengths = $crate::runs::Lengths { source, count, greatest, most };
+            let out = $crate::runs::Offsets { offsets, log, words };
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::runs::lengths::<$t>(lengths, offsets, log, words) }
+            unsafe { $crate::runs::lengths::<$t>(lengths, out) }
+        }
+    )*};
+}
+
+/// Stamps out kernels that find where spans begin if they are put one behind the other
+/// ([`runs`](mod@crate::runs)).
+///
+/// Each line is `name: type of a begin and of an end;`.
+///
+/// ```
+/// warpfold_device::spans! {
+///     places_of_u32: u32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! spans {
+    ($($name:ident: $t:ty;)*) => {$(
+        #[doc = concat!("Where spans begin whose begins and ends are [`", stringify!($t), "`].")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::runs#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            begins: *const $t,
+            ends: *const $t,
+            count: u64,
+            elements: u64,
+            most: u64,
+            status: *mut u64,
+            offsets: *mut u32,
+            log: u32,
+            words: *mut u64,
+        ) {
+            let spans = $crate::runs::Ends { begins, ends, count, elements, most, status };
+            let out = $crate::runs::Offsets { offsets, log, words };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::runs::spans::<$t>(spans, out) }
         }
     )*};
 }

@@ -264,3 +264,8 @@ warpfold_device::lengths! {
     runs_lengths_u32: u32;
     runs_lengths_u64: u64;
 }
+
+warpfold_device::spans! {
+    runs_spans_u32: u32;
+    runs_spans_u64: u64;
+}

@@ -127,6 +127,29 @@ pub enum Error {
         /// The number of elements.
         elements: u64,
     },
+    /// A span begins behind its end, or ends behind the elements. If several spans are wrong, this
+    /// is the first of them.
+    #[error(
+        "span {span} does not lie within the {elements} elements: none may begin behind its end, or \
+         end behind the last element"
+    )]
+    Span {
+        /// The number of the span.
+        span: u64,
+        /// The number of elements.
+        elements: u64,
+    },
+    /// Spans overlap so much that they have more elements together than a launch can take.
+    #[error(
+        "the spans up to span {span} have more than {most} elements together, the most that one \
+         launch takes"
+    )]
+    SpansTooLong {
+        /// The first span that is too much.
+        span: u64,
+        /// The most elements that all spans may have together.
+        most: u64,
+    },
     /// An output of runs has too little room. Because the host does not know how many runs there
     /// are, there must be room for as many as there are elements.
     #[error("the {what} may be {most}, and their output has room for {len}")]

@@ -100,10 +100,10 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
-pub use rows::{Array, RowReducer};
+pub use rows::{Array, RowReducer, Whole};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
-    RunReducer, Runs, SegmentReducer, SegmentStatus,
+    RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,
 };
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the

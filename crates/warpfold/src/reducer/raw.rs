@@ -28,7 +28,23 @@ impl<T: Item> Indexed<T> {
     }
 
     /// The same value in an input that has `start` more elements in front.
-    pub(super) fn moved(self, start: u64) -> Self {
+    ///
+    /// The index in the result of a segment counts the elements of the segment. If `start` is where
+    /// the segment begins, the index counts those of the whole array. [`Whole`](super::Whole) does
+    /// the same for rows and axes.
+    ///
+    /// ```
+    /// use warpfold::{ArgMax, Device};
+    ///
+    /// let offsets = [1u32, 3, 6];
+    /// let best = Device::simulator().reduce_segments(&[9, 2, 7, 1, 0, 8], &offsets, ArgMax)?;
+    /// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 2]);
+    /// let in_whole = best.iter().zip(offsets).map(|(best, begin)| best.moved(begin.into()).index);
+    /// assert_eq!(in_whole.collect::<Vec<_>>(), [2, 5]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn moved(self, start: u64) -> Self {
         Self::new(self.value, self.index + start)
     }
 }

@@ -19,6 +19,7 @@ mod checks;
 mod operations;
 mod order;
 mod top;
+mod whole;
 
 /// Lengths of rows at which something changes: parts of 8, 16, 32, 64 and 128 elements, tiles of
 /// 4096 bytes, and rows of several tasks.

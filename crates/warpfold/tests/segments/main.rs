@@ -13,6 +13,7 @@ mod calls;
 mod checks;
 mod lengths;
 mod operations;
+mod spans;
 mod wrong;
 
 use rand::Rng;

@@ -6,7 +6,8 @@
 //! one that is not 0 begins a segment ([`heads()`]).
 //!
 //! *Lengths.* A kernel of [`lengths!`](crate::lengths!) reads the lengths of segments, and writes
-//! where each segment begins ([`lengths()`]).
+//! where each segment begins ([`lengths()`]). A kernel of [`spans!`](crate::spans!) does so for
+//! spans, which lie anywhere, as if they lay one behind the other ([`spans()`]).
 //!
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile. What
 //! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged
@@ -18,7 +19,8 @@
 //! # The launch's contract
 //!
 //! - The block has [`THREADS`] threads, and the grid has a block for each tile, and at least one. A
-//!   tile has [`TILE`] keys or flags, or [`LENGTHS`] lengths for each thread.
+//!   tile has [`TILE`] keys or flags, or [`LENGTHS`] lengths or spans for each thread.
+//! - The status of spans is 0 before.
 //! - `words` has one 64-bit word more than the grid has blocks. All are 0 before the launch, and 0
 //!   again after it. Launches that may overlap do not share words.
 //! - `offsets` has a place more than there are elements, each of 4 bytes if `log` is 2, and of 8
@@ -33,7 +35,7 @@ mod lengths;
 mod lookback;
 
 pub use heads::{Bits, TILE, heads};
-pub use lengths::{LENGTHS, Lengths, lengths};
+pub use lengths::{Ends, IS_WRONG, LENGTHS, Lengths, Offsets, lengths, spans};
 pub use lookback::MOST;
 
 use crate::warp::WARP;

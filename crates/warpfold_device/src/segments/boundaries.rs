@@ -21,8 +21,10 @@ pub struct Boundaries {
     pub count: u64,
     /// Where the number of segments is in memory, or null if `count` is right.
     pub counted: *const u64,
-    /// The number of elements, which no boundary may exceed.
+    /// The number that no boundary may exceed: that of the elements if segments are neighbours.
     pub elements: u64,
+    /// Where the segments lie in the array.
+    pub spans: Spans,
     /// The number of segments divided by the bytes of all of them, with their costs.
     pub density: f32,
     /// Tiles of a task, and of a range.
@@ -34,6 +36,26 @@ pub struct Boundaries {
     /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
     /// is the first one.
     pub status: *mut u64,
+}
+
+/// Segments that need not be neighbours in the array: spans. Boundaries then say where each of them
+/// begins in the sequence of all spans, one behind the other.
+#[derive(Clone, Copy)]
+pub struct Spans {
+    /// Where span 0 begins in the array, or null if segments are neighbours.
+    pub begins: *const u32,
+    /// 2 to this number are the bytes of a begin: 4 or 8.
+    pub log: u32,
+    /// The number of elements of the array.
+    pub elements: u64,
+}
+
+impl Spans {
+    /// Whether segments are neighbours, so that boundaries say where they lie.
+    #[inline(always)]
+    pub(super) fn are_neighbours(self) -> bool {
+        self.begins.is_null()
+    }
 }
 
 /// The segments of a range. In it, segment 0 is the last one that begins before the range.
@@ -50,17 +72,28 @@ pub(super) struct Found {
 }
 
 impl Boundaries {
+    /// Whether the host does not know the number of segments, or not that of their elements.
+    #[inline(always)]
+    pub(super) fn must_be_counted(&self) -> bool {
+        !self.counted.is_null() || !self.spans.are_neighbours()
+    }
+
     /// What is in memory instead of what the host knew: the number of segments, and as few tiles to
     /// a range as the number of ranges allows.
     ///
     /// # Safety
-    /// The number is there. It is at least 1 and at most `count`, and the last boundary is the
-    /// number of elements.
+    /// The number is there, or `counted` is null. It is at least 1 and at most `count`, and the
+    /// last boundary is the number of elements, of the array or of all spans.
     #[inline(always)]
     pub(super) unsafe fn counted<T>(self) -> Self {
         // SAFETY: the caller's contract.
-        let count = unsafe { atomic::load_relaxed(self.counted) };
-        let total = self.place::<T>(count, self.elements);
+        let (count, elements) = unsafe {
+            let is_known = self.counted.is_null();
+            let count = if is_known { self.count } else { atomic::load_relaxed(self.counted) };
+            let are_neighbours = self.spans.are_neighbours();
+            (count, if are_neighbours { self.elements } else { self.load(count) })
+        };
+        let total = self.place::<T>(count, elements);
         let tiles = total / u64::from(TILE_BYTES);
         let mut log = 0;
         while tiles >> log >= self.ranges.into() {
@@ -77,12 +110,22 @@ impl Boundaries {
     /// There are more boundaries.
     #[inline(always)]
     unsafe fn load(&self, i: u64) -> u64 {
-        let words = self.source.wrapping_add(((i << self.log) >> 2) as usize);
         // SAFETY: the caller's contract.
-        unsafe {
-            let high = if self.log == 3 { *words.add(1) } else { 0 };
-            u64::from(high) << 32 | u64::from(*words)
+        unsafe { load(self.source, self.log, i) }
+    }
+
+    /// The number of the first element of a tile's segment in the array. Segment 0 of the tile's
+    /// range is number `base`.
+    ///
+    /// # Safety
+    /// The tile is one of the range.
+    #[inline(always)]
+    pub(super) unsafe fn place_of(&self, tile: Tile, base: u64) -> u64 {
+        if self.spans.are_neighbours() {
+            return tile.begin;
         }
+        // SAFETY: each span has a begin.
+        unsafe { load(self.spans.begins, self.spans.log, base.wrapping_add(tile.first.into())) }
     }
 
     /// Where segment `i` begins in the sum of all work, if its first element is number `first`.
@@ -227,6 +270,20 @@ impl Boundaries {
             self.scan(first, first + SCANNED, 1);
             atomic::load_relaxed(self.status) != 0
         }
+    }
+}
+
+/// Number `i` of an array of numbers of 2 to the power of `log` bytes, 4 or 8.
+///
+/// # Safety
+/// The array has it.
+#[inline(always)]
+unsafe fn load(source: *const u32, log: u32, i: u64) -> u64 {
+    let words = source.wrapping_add(((i << log) >> 2) as usize);
+    // SAFETY: the caller's contract.
+    unsafe {
+        let high = if log == 3 { *words.add(1) } else { 0 };
+        u64::from(high) << 32 | u64::from(*words)
     }
 }
 

@@ -16,6 +16,10 @@
 //! wait for other tasks. The warp does this at last, because otherwise each warp would wait until
 //! the warp before it has stopped to wait.
 //!
+//! *Spans.* Segments may also lie anywhere in the array. The boundaries are then those of all spans
+//! one behind the other, and another array says where each span begins. Each span has tiles of its
+//! own, as a long segment has.
+//!
 //! *Boundaries.* They come through a ring in shared memory, always a tile ahead. They may be wrong.
 //! Nothing outside the arrays is read or written then, and the number of the first wrong segment is
 //! left in the status.
@@ -26,7 +30,7 @@
 //! # The launch's contract
 //!
 //! A kernel of [`segments!`](crate::segments!) takes `input`, `output`, `slots`, and the fields of
-//! [`Boundaries`] one by one. There is at least one segment.
+//! [`Boundaries`] and [`Spans`] one by one. There is at least one segment.
 //!
 //! - Segment `r` is the elements from boundary `r` to boundary `r + 1`. So there is one boundary
 //!   more than segments.
@@ -41,6 +45,9 @@
 //!   most that it may be, and tiles and ranges are those of so many segments. The first boundary is
 //!   then 0, and the last one is the number of elements. The kernel makes ranges shorter if there
 //!   are fewer segments, so that there are about as many ranges as the grid has warps.
+//! - If segments are spans, boundaries are right, from 0 to the number of elements of all spans.
+//!   Tasks of 2 to [`LEVELS`] tiles would do for the ranges. A span that has elements lies within
+//!   the array. The kernel makes ranges as long as they must be.
 //! - `slots` has two 64-bit words for each range and each 32-bit word of a result.
 
 mod boundaries;
@@ -49,7 +56,7 @@ mod ring;
 mod share;
 mod tile;
 
-pub use boundaries::Boundaries;
+pub use boundaries::{Boundaries, Spans};
 
 use crate::Reduction;
 use crate::item::Item;
@@ -120,7 +127,7 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
         grid::wait_for_dependencies();
 
         let mut boundaries = boundaries;
-        if !boundaries.counted.is_null() {
+        if boundaries.must_be_counted() {
             boundaries = boundaries.counted::<T>();
             if range >= boundaries.ranges {
                 return;
@@ -149,13 +156,15 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
             }
             copy::commit();
             if let Some(tile) = ahead {
-                tile.stage(input, boundaries.elements, boundaries.task, buffer(which), lane);
+                let first = boundaries.place_of(tile, found.base);
+                let elements = boundaries.spans.elements;
+                tile.stage(first, input, elements, boundaries.task, buffer(which), lane);
             }
             copy::commit();
             if let Some(tile) = here {
                 copy::wait_but_two();
                 warp::sync_warp(u32::MAX);
-                let shift = tile.shift(input);
+                let shift = tile::shift(input, boundaries.place_of(tile, found.base));
                 let buffer = buffer(1 - which);
                 if !tile.is_long() {
                     warp.work_short::<T, R>(tile, buffer, shift, output);
@@ -231,8 +240,9 @@ impl Warp {
         if first >= self.count {
             return None;
         }
-        // No segment fits if the first one is wrong.
-        let is_inside = begin <= self.boundaries.elements;
+        // No segment fits if the first one is wrong. Spans are no neighbours, so each of them has
+        // tiles of its own.
+        let is_inside = begin <= self.boundaries.elements && self.boundaries.spans.are_neighbours();
         // Segments whose ends were brought.
         let there = brought - 1 - first;
         // SAFETY: only boundaries that were brought are read.

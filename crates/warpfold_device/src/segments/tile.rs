@@ -27,7 +27,7 @@ pub(super) struct Tile {
     pub first: u32,
     /// The number of short segments, or [`LONG`].
     pub segments: u32,
-    /// The number of the first element of the first segment.
+    /// The boundary where the first segment begins.
     pub begin: u64,
     /// The number of elements of all segments.
     pub length: u64,
@@ -84,16 +84,18 @@ pub(super) const fn most<T>() -> u64 {
     TILE_BYTES as u64 / size_of::<T>() as u64
 }
 
-impl Tile {
-    /// How many bytes behind the first word of its buffer the first element of the tile is.
-    #[inline(always)]
-    pub(super) fn shift<T: Item>(self, input: *const T) -> u32 {
-        let size = size_of::<T>() as u32;
-        if size < WORD { (input as u32).wrapping_add(self.begin as u32 * size) % WORD } else { 0 }
-    }
+/// How many bytes behind the first word of its buffer the first element of a tile is, if the first
+/// element of its first segment is number `first` of the array.
+#[inline(always)]
+pub(super) fn shift<T: Item>(input: *const T, first: u64) -> u32 {
+    let size = size_of::<T>() as u32;
+    if size < WORD { (input as u32).wrapping_add(first as u32 * size) % WORD } else { 0 }
+}
 
+impl Tile {
     /// Starts the copy of the tile to `buffer`. A task has `task` tiles, and the array at `input`
-    /// has `elements` elements.
+    /// has `elements` elements, of which number `first` is the first one of the tile's first
+    /// segment.
     ///
     /// # Safety
     /// The whole warp calls this, and no lane uses `buffer` until the copies have arrived. The
@@ -102,6 +104,7 @@ impl Tile {
     #[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
     pub(super) unsafe fn stage<T: Item>(
         self,
+        first: u64,
         input: *const T,
         elements: u64,
         task: u32,
@@ -113,7 +116,7 @@ impl Tile {
         if count == 0 {
             return;
         }
-        let (begin, shift) = (self.begin + before, self.shift(input));
+        let (begin, shift) = (first + before, shift(input, first));
         let from = input.wrapping_add(begin as usize).cast::<u8>().wrapping_sub(shift as usize);
         let end = shift + count * size;
         let words = end.div_ceil(WORD);

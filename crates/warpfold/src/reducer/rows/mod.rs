@@ -5,6 +5,7 @@ mod array;
 mod call;
 mod layout;
 mod plan;
+mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -21,6 +22,7 @@ use layout::Layout;
 
 pub use array::Array;
 pub(super) use call::Call;
+pub use whole::Whole;
 
 /// An operation over the rows of arrays of one type, ready to run on a device: its kernel is
 /// loaded. [`Device::row_reducer`] makes one. It is `Send` and `Sync`, and cheap to clone.
@@ -41,6 +43,9 @@ pub(super) use call::Call;
 /// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
+///
+/// An index in a result counts the elements of its row. [`Array::whole`] tells where that element
+/// is in the whole array.
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,

@@ -1,12 +1,13 @@
 //! Reductions of segments: rows of any lengths, which lie one behind the other.
 
 mod offset;
+mod pending;
 mod plan;
 mod runs;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
@@ -20,11 +21,13 @@ use super::{
 };
 
 use offset::private::Number;
+use pending::By;
 use plan::Plan;
 
 pub use offset::Offset;
+pub use pending::{PendingSegments, SegmentStatus};
 pub use runs::{
-    DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, PendingRuns, RunReducer, Runs,
+    DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, PendingRuns, RunReducer, Runs, Spans,
 };
 
 /// An operation over the segments of arrays of one type, ready to run on a device: its kernel is
@@ -53,6 +56,9 @@ pub use runs::{
 /// assert_eq!(best.iter().map(|best| best.index).collect::<Vec<_>>(), [1, 0, 0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
+///
+/// An index in a result counts the elements of its segment.
+/// [`Indexed::moved`](super::Indexed::moved) tells where that element is in the whole array.
 pub struct SegmentReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
@@ -71,85 +77,6 @@ impl<T: Item, O: SegmentOperation<T>> fmt::Debug for SegmentReducer<T, O> {
         f.debug_struct("SegmentReducer")
             .field("kernel", &O::SEGMENTS.name())
             .finish_non_exhaustive()
-    }
-}
-
-/// What a reduction of segments says of their offsets: a word on the device, which
-/// [`SegmentReducer::reduce_segments_into`] writes if a segment is wrong. Before, it must be
-/// [`SegmentStatus::default`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct SegmentStatus(u64);
-
-// SAFETY: all bytes 0 are a valid value of the field.
-unsafe impl Zeroable for SegmentStatus {}
-// SAFETY: the only field is `Pod`.
-unsafe impl Pod for SegmentStatus {}
-
-impl SegmentStatus {
-    /// The first segment that begins behind its end, or ends behind the elements.
-    pub fn first_wrong(self) -> Option<u64> {
-        (self.0 != 0).then_some(!self.0)
-    }
-}
-
-/// A reduction that [`SegmentReducer::reduce_segments_into`] has given to a stream.
-pub struct PendingSegments<T, O> {
-    elements: u64,
-    /// The error if a segment is wrong, by its number and that of the elements.
-    wrong: fn(u64, u64) -> Error,
-    operation: PhantomData<fn() -> (T, O)>,
-}
-
-/// The error if offsets are wrong.
-fn wrong_offsets(segment: u64, elements: u64) -> Error {
-    Error::Segment { segment, elements }
-}
-
-impl<T, O> Clone for PendingSegments<T, O> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, O> Copy for PendingSegments<T, O> {}
-
-impl<T, O> fmt::Debug for PendingSegments<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingSegments").field("elements", &self.elements).finish_non_exhaustive()
-    }
-}
-
-impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
-    /// Tells whether the offsets or lengths were right. `stream` is the stream of the reduction. If
-    /// they were wrong, no raw result of it means anything, and the stream's
-    /// [workspace](Stream::workspace) is zeroed before the next launch on it. A graph that has
-    /// launched the reduction is of no use any more.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Segment`] if an offset was wrong, or [`Error::SegmentLength`] if a length was.
-    pub fn check(self, status: SegmentStatus, stream: &Stream) -> Result<(), Error> {
-        match status.first_wrong() {
-            None => Ok(()),
-            Some(segment) => {
-                stream.distrust_workspace();
-                Err((self.wrong)(segment, self.elements))
-            }
-        }
-    }
-
-    /// Turns the raw result of segment number `segment`, which has `length` elements, into the
-    /// result.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::EmptySegment`] if the segment is empty and the operation has no result for that.
-    pub fn finish(self, raw: O::Raw, segment: u64, length: u64) -> Result<O::Output, Error> {
-        if length == 0 && O::identity().is_none() {
-            return Err(Error::EmptySegment { op: O::NAME, segment });
-        }
-        O::finish(raw, length)
     }
 }
 
@@ -267,8 +194,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
                 })
             })?;
         }
-        let elements = values.len;
-        Ok(PendingSegments { elements, wrong: wrong_offsets, operation: PhantomData })
+        Ok(PendingSegments::new(values.len, By::Offsets))
     }
 
     /// The kernel of this operation and type.
@@ -301,19 +227,12 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let output = self.device.alloc::<O::Raw>(places)?;
         let status = self.device.upload(&[SegmentStatus::default()])?;
         self.launch(values, place, [output.address(), status.address()], stream)?;
-        let (elements, wrong) = (values.len, wrong_offsets);
-        let pending = PendingSegments::<T, O> { elements, wrong, operation: PhantomData };
+        let pending = PendingSegments::<T, O>::new(values.len, By::Offsets);
         pending.check(status.copy_to_host()?[0], stream)?;
         let raw = output.copy_to_host()?;
-        let read;
-        let offsets = match offsets {
-            Operand::Host(offsets) | Operand::Pinned(offsets) => offsets,
-            Operand::Device(place) => {
-                // SAFETY: the launch has admitted the memory, and its reads have ended.
-                read = unsafe { self.device.read_at(place.address, places + 1)? };
-                &read[..]
-            }
-        };
+        let mut read = Vec::new();
+        // SAFETY: the launch has admitted the offsets, and its reads have ended.
+        let offsets = unsafe { on_host(&self.device, offsets, &mut read)? };
         let lengths = offsets.windows(2).map(|pair| pair[1].number() - pair[0].number());
         Self::finish(raw, lengths, of_empty)
     }
@@ -352,6 +271,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             greatest: B::GREATEST,
             segments: offsets.len - 1,
             counted: 0,
+            spans: None,
         };
         let plan = Self::plan(values.len, boundaries.segments, &self.device)?;
         // SAFETY: the offsets are there, and the output and the status are the caller's.
@@ -363,16 +283,23 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         Ok(())
     }
 
+    /// The words of a slot. `warpfold_device::segments!` asserts that no accumulator has more.
+    const WORDS: u64 = if size_of::<O::Raw>() > 8 { size_of::<O::Raw>() as u64 / 4 } else { 2 };
+
     /// The plan for so many elements and segments.
     fn plan(elements: u64, segments: u64, device: &Device) -> Result<Plan, Error> {
         let bytes = size_of::<T>() as u64;
-        // `warpfold_device::segments!` asserts that no accumulator has more words.
-        let words = (size_of::<O::Raw>() as u64 / 4).max(2);
         let multiprocessors = device.class().multiprocessors();
         let most = O::MOST.min(plan::MOST_BYTES / bytes);
-        plan::plan(elements, segments, bytes, words, multiprocessors)
+        plan::plan(elements, segments, bytes, Self::WORDS, multiprocessors)
             .filter(|_| elements <= O::MOST)
             .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })
+    }
+
+    /// The plan for so many spans, from that for as many segments, and the most elements that all
+    /// of them may have together.
+    fn plan_of_spans(plan: Plan, spans: u64) -> (Plan, u64) {
+        plan::of_spans(plan, spans, size_of::<T>() as u64, Self::WORDS)
     }
 
     /// Adds to `stream` the launch of a plan for these elements and segments.
@@ -380,8 +307,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     /// # Safety
     ///
     /// The boundaries are at their address, which no work overwrites meanwhile, and so is their
-    /// number if that is in memory. Then they are right. There is a place for each raw result at
-    /// the first address of the output, and a status of 0 at the second one.
+    /// number if that is in memory, and the begins of spans. In both cases they are right. There is
+    /// a place for each raw result at the first address of the output, and a status of 0 at the
+    /// second one.
     unsafe fn launch_planned(
         &self,
         plan: Plan,
@@ -390,7 +318,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         [output, status]: [u64; 2],
         stream: &Stream,
     ) -> Result<(), Error> {
-        let Boundaries { address, log, greatest, segments, counted } = boundaries;
+        let Boundaries { address, log, greatest, segments, counted, spans } = boundaries;
+        let (begins, begin_log) = spans.unwrap_or((0, 0));
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
         let shape = LaunchShape {
             overlap: Overlap::InSequence,
@@ -404,13 +333,16 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(status),
             Arg::U64(segments),
             Arg::Pointer(counted),
-            // A negative offset is beyond them.
-            Arg::U64(values.len.min(greatest)),
+            // A negative offset is beyond them. Spans may have more elements together.
+            Arg::U64(if spans.is_some() { greatest } else { values.len.min(greatest) }),
             Arg::F32(plan.density),
             Arg::U32(plan.task),
             Arg::U32(plan.ranges),
             Arg::U32(log),
             Arg::U32(plan::COST),
+            Arg::U64(values.len),
+            Arg::Pointer(begins),
+            Arg::U32(begin_log),
         ];
         // SAFETY: the kernel reads elements and offsets, of which it uses none that leads out of
         // the elements. It writes one raw result for each segment and the status. This memory is
@@ -435,6 +367,10 @@ struct Boundaries {
     segments: u64,
     /// The address of the number of segments, or 0 if `segments` is right.
     counted: u64,
+    /// If segments are no neighbours in the array: the address of where each of them begins there,
+    /// and the logarithm of the bytes of a begin. The boundaries are then those of all segments one
+    /// behind the other.
+    spans: Option<(u64, u32)>,
 }
 
 /// The number of segments of so many offsets.
@@ -452,6 +388,26 @@ pub(super) fn on_device<'a, T: Pod>(
         Operand::Device(place) => Ok(place),
         Operand::Host(values) | Operand::Pinned(values) => {
             Ok(copy.insert(device.upload(values)?).view(..).into())
+        }
+    }
+}
+
+/// The values of an operand on the host. Those of the device are copied to `copy`.
+///
+/// # Safety
+///
+/// The memory of a place on the device is there, and no work uses it.
+unsafe fn on_host<'a, T: Pod>(
+    device: &Device,
+    operand: Operand<'a, T>,
+    copy: &'a mut Vec<T>,
+) -> Result<&'a [T], Error> {
+    match operand {
+        Operand::Host(values) | Operand::Pinned(values) => Ok(values),
+        Operand::Device(place) => {
+            // SAFETY: the caller's contract.
+            *copy = unsafe { device.read_at(place.address, place.len as usize)? };
+            Ok(copy)
         }
     }
 }

@@ -14,6 +14,9 @@ const TILE_BYTES: u64 = 4096;
 const MOST_TILES: u64 = 1 << 10;
 /// Warps that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 16;
+/// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
+/// warps that have nothing to do cost little.
+const RANGES_OF_SPANS: u64 = 2048;
 /// The time in which a warp finds its range, in halves of the time of a tile.
 const SEARCH: u64 = 3;
 /// The most words of a slot.
@@ -68,6 +71,19 @@ pub(super) fn plan(
     }
 }
 
+/// The plan for spans, from that for as many neighbours in an array of so many elements, and the
+/// most elements that all spans may have together. They may be more than there are in the array,
+/// and the kernel makes ranges shorter if they are fewer.
+pub(super) fn of_spans(neighbours: Plan, segments: u64, bytes: u64, words: u64) -> (Plan, u64) {
+    let most = (WORKSPACE_BYTES / 8 - 1) / (2 * words);
+    let wanted = (2 * u64::from(neighbours.ranges)).max(RANGES_OF_SPANS);
+    let ranges = wanted.min(most);
+    let total = ranges * MOST_TILES * TILE_BYTES - 1;
+    let elements = (total - (segments << COST)) / bytes;
+    // The kernel may be one element beyond before it sees that they are too many.
+    (Plan { ranges: ranges as u32, ..neighbours }, elements.saturating_sub(1))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -93,6 +109,15 @@ mod tests {
                     prop_assert!(total < u64::from(ranges) * width);
                     prop_assert!(total >= u64::from(ranges - 1) * width);
                     prop_assert!(u64::from(ranges) * 2 * words * 8 < WORKSPACE_BYTES);
+                    let neighbours = Plan { task, ranges, density };
+                    let (of_spans, most) = super::of_spans(neighbours, segments, bytes, words);
+                    prop_assert!(of_spans.ranges >= ranges);
+                    prop_assert!(u64::from(of_spans.ranges) * 2 * words * 8 < WORKSPACE_BYTES);
+                    // The longest tasks are enough, also with one element too many.
+                    let longest = MOST_TILES * TILE_BYTES;
+                    let total = (most + 1) * bytes + (segments << COST);
+                    prop_assert!(total < u64::from(of_spans.ranges) * longest);
+                    prop_assert!(most < 1 << 52);
                 }
                 None => prop_assert!(elements * bytes + (segments << COST) > MOST_BYTES),
             }

@@ -5,7 +5,7 @@ use crate::device::{Arg, LaunchShape, Overlap, Stream, WORKSPACE_BYTES};
 use super::{
     super::{
         super::{Error, Item, SegmentOperation, input::Place},
-        Boundaries, Plan, SegmentReducer,
+        Boundaries, Offset, Plan, SegmentReducer,
     },
     RunReducer,
 };
@@ -91,6 +91,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
                 greatest: u64::MAX,
                 segments: n,
                 counted: out.runs,
+                spans: None,
             };
             let outputs = [out.output, no_status(stream)];
             self.segments.launch_planned(plan, values, boundaries, outputs, stream)
@@ -132,10 +133,62 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         unsafe {
             stream.launch(self.finder.kernel(), shape, &args)?;
             let Some(plan) = plan else { return Ok(()) };
+            let (greatest, counted, spans) = (u64::MAX, 0, None);
             let boundaries =
-                Boundaries { address: offsets, log, greatest: u64::MAX, segments, counted: 0 };
+                Boundaries { address: offsets, log, greatest, segments, counted, spans };
             self.segments.launch_planned(plan, values, boundaries, [output, status], stream)
         }
+    }
+
+    /// Adds to `stream` the launches that check spans, put them one behind the other, and reduce
+    /// them. Returns how many elements all spans may have together. `outputs` are the addresses of
+    /// the raw results, the offsets and the status.
+    ///
+    /// # Safety
+    ///
+    /// There is a begin and an end for each span, room for a raw result of each span, and for one
+    /// offset more, of 8 bytes. All memory belongs to the stream's device.
+    pub(super) unsafe fn launch_spans<E: Offset>(
+        &self,
+        begins: &Place<'_, E>,
+        ends: &Place<'_, E>,
+        values: Place<'_, T>,
+        [output, offsets, status]: [u64; 3],
+        stream: &Stream,
+    ) -> Result<u64, Error> {
+        let segments = begins.len;
+        let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n: segments, most };
+        let shape = shape(segments, THREADS * LENGTHS).map_err(too_long)?;
+        let Some(plan) = self.plan(values.len, segments)? else { return Ok(0) };
+        let (plan, most) = SegmentReducer::<T, O>::plan_of_spans(plan, segments);
+        let args = [
+            Arg::Pointer(begins.address),
+            Arg::Pointer(ends.address),
+            Arg::U64(segments),
+            // A negative end is beyond them.
+            Arg::U64(values.len.min(E::GREATEST)),
+            Arg::U64(most + 1),
+            Arg::Pointer(status),
+            Arg::Pointer(offsets),
+            Arg::U32(size_of::<u64>().ilog2()),
+            Arg::Pointer(stream.workspace()),
+        ];
+        let boundaries = Boundaries {
+            address: offsets,
+            log: size_of::<u64>().ilog2(),
+            greatest: u64::MAX,
+            segments,
+            counted: 0,
+            spans: Some((begins.address, size_of::<E>().ilog2())),
+        };
+        // SAFETY: as in `launch_heads`. The first kernel gives a wrong span no elements, and leaves
+        // out elements that are too many, so the second one has right boundaries.
+        unsafe {
+            stream.launch(self.finder.kernel(), shape, &args)?;
+            let outputs = [output, no_status(stream)];
+            self.segments.launch_planned(plan, values, boundaries, outputs, stream)?;
+        }
+        Ok(most)
     }
 
     /// The plan for at most so many segments. `None` if there are none.

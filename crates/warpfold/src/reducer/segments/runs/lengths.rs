@@ -13,10 +13,10 @@ use super::{
     super::{
         super::{
             Error, Input, Item, SegmentOperation, Single,
-            input::{DeviceInput, Operand, Place},
+            input::{DeviceInput, Place},
             output::{DeviceOutput, Target},
         },
-        Offset, PendingSegments, SegmentReducer, SegmentStatus, on_device,
+        By, Offset, PendingSegments, SegmentReducer, SegmentStatus, on_device, on_host,
     },
     RunReducer, check_room,
 };
@@ -32,11 +32,6 @@ const fn kernel<L>() -> &'static EmbeddedKernel {
         4 => &runs::lengths::u32,
         _ => &runs::lengths::u64,
     }
-}
-
-/// The error if lengths are wrong.
-fn wrong_lengths(segment: u64, elements: u64) -> Error {
-    Error::SegmentLength { segment, elements }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
@@ -165,8 +160,7 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
                 })
             })
         })?;
-        let elements = values.len;
-        Ok(PendingSegments { elements, wrong: wrong_lengths, operation: PhantomData })
+        Ok(PendingSegments::new(values.len, By::Lengths))
     }
 
     /// The results of all segments, with those of `of_empty` where the operation has none.
@@ -193,20 +187,12 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
         let outputs = [output.address(), offsets.address(), status.address()];
         // SAFETY: these buffers are those of the outputs, and are as long as they must be.
         unsafe { self.launch(place, values, (outputs, size_of::<u64>().ilog2()), stream)? };
-        let elements = values.len;
-        let pending =
-            PendingSegments::<T, O> { elements, wrong: wrong_lengths, operation: PhantomData };
+        let pending = PendingSegments::<T, O>::new(values.len, By::Lengths);
         pending.check(status.copy_to_host()?[0], stream)?;
         let raw = output.copy_to_host()?;
-        let read;
-        let lengths = match lengths {
-            Operand::Host(lengths) | Operand::Pinned(lengths) => lengths,
-            Operand::Device(place) => {
-                // SAFETY: the launch has admitted the memory, and its reads have ended.
-                read = unsafe { device.read_at(place.address, places)? };
-                &read[..]
-            }
-        };
+        let mut read = Vec::new();
+        // SAFETY: the launch has admitted the lengths, and its reads have ended.
+        let lengths = unsafe { on_host(device, lengths, &mut read)? };
         let lengths = lengths.iter().map(|length| length.number());
         SegmentReducer::<T, O>::finish(raw, lengths, of_empty)
     }

@@ -4,6 +4,7 @@ mod find;
 mod flags;
 mod keys;
 mod lengths;
+mod spans;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -21,6 +22,7 @@ use super::{
 pub use flags::{Flags, Runs};
 pub use keys::{DeviceKeys, Key, KeyRuns, Keys, KeysOf};
 pub use lengths::Lengths;
+pub use spans::Spans;
 
 /// An operation over the segments of arrays of type `T`, which something else than offsets tells,
 /// ready to run on a device: its two kernels are loaded. One finds where segments begin, and the
@@ -31,6 +33,7 @@ pub use lengths::Lengths;
 /// | [`KeysOf<K>`](KeysOf) | [`Device::key_reducer`] | a run of equal neighbouring keys |
 /// | [`Flags`] | [`Device::flag_reducer`] | from an element whose flag is not 0 up to the next one |
 /// | [`Lengths<L>`](Lengths) | [`Device::length_reducer`] | as many elements as its length says |
+/// | [`Spans<B>`](Spans) | [`Device::span_reducer`] | from its begin to its end, anywhere in the array |
 ///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
 /// alone. They are those of a [row](super::super::RowReducer) of the same elements.
