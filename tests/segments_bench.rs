@@ -41,6 +41,11 @@ fn all_cases_are_checked_and_measured() {
     assert_eq!(of_one["segments"], 2000);
     // Elements, offsets and results have four bytes each.
     assert_eq!(of_one["bytes"], 4 * (2000 + 2001 + 2000));
+    let by_key = rows.iter().find(|row| row["name"] == "f32 by key all of 4").unwrap();
+    // Keys, values, and for each run its key and its sum.
+    assert_eq!((&by_key["segments"], &by_key["bytes"]), (&500.into(), &(8 * (2000 + 500)).into()));
+    let bins = rows.iter().find(|row| row["name"] == "f32 sum into 256 bins, uniform").unwrap();
+    assert_eq!((&bins["segments"], &bins["bytes"]), (&256.into(), &(8 * 2000).into()));
 }
 
 #[test]

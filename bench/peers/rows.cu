@@ -22,7 +22,12 @@
 //
 // The functions cub_keys_sum_<type> sum the values of each run of equal neighbouring keys, which
 // have 32 bits. They write the sums, the keys of the runs, and the number of runs, in 64 bits.
+//
+// The functions cub_histogram_<type> count n keys, which are below the number of bins. Each count has
+// 32 bits. atomic_bins_sum_f32 sums n values into bins with one addition to global memory for each
+// value, in the simplest way. Its last two numbers are the number of bins and nothing.
 
+#include <cub/device/device_histogram.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/version.cuh>
@@ -145,6 +150,31 @@ SEGMENTS(u8, uint8_t, uint64_t)
     }
 KEYS(f32, float, float)
 KEYS(f64, double, double)
+
+#define HISTOGRAM(type, T)                                                                                           \
+    extern "C" cudaError_t cub_histogram_##type(void *temp, size_t *temp_bytes, const T *keys, uint64_t n,           \
+                                                uint64_t bins, uint32_t *out, cudaStream_t on) {                     \
+        return cub::DeviceHistogram::HistogramEven(temp, *temp_bytes, keys, out, int(bins) + 1, int64_t(0),          \
+                                                   int64_t(bins), int64_t(n), on);                                   \
+    }
+HISTOGRAM(u8, uint8_t)
+HISTOGRAM(u32, uint32_t)
+
+namespace {
+__global__ void add_to_bins(const float *values, const uint32_t *keys, uint64_t n, float *out) {
+    uint64_t stride = uint64_t(gridDim.x) * threads;
+    for (uint64_t i = uint64_t(blockIdx.x) * threads + threadIdx.x; i < n; i += stride) atomicAdd(out + keys[i], values[i]);
+}
+} // namespace
+
+extern "C" cudaError_t atomic_bins_sum_f32(void *, size_t *temp_bytes, const float *values, uint64_t n,
+                                           const uint32_t *keys, float *out, uint64_t bins, uint64_t, cudaStream_t on) {
+    *temp_bytes = 0;
+    if (!out) return cudaSuccess;
+    if (cudaError_t error = cudaMemsetAsync(out, 0, bins * sizeof(float), on)) return error;
+    add_to_bins<<<4096, threads, 0, on>>>(values, keys, n, out);
+    return cudaGetLastError();
+}
 
 #define TEXT(number) #number
 #define NUMBER(number) TEXT(number)

@@ -41,7 +41,7 @@ pub struct Cub<'a> {
     library: std::marker::PhantomData<&'a Library>,
 }
 
-/// CUB's reduction by key of so many elements.
+/// A reduction by key of so many elements: that of CUB, or one by atomics.
 #[derive(Clone, Copy, Debug)]
 pub struct CubKeys<'a> {
     function: Keys,
@@ -116,7 +116,12 @@ impl RowPeers {
         self.cub(name, segments, offsets)
     }
 
-    /// CUB's function `name` for `n` keys of 32 bits and as many values.
+    /// CUB's function `name` for the histogram of `n` keys in so many bins.
+    pub fn cub_histogram(&self, name: &str, n: u64, bins: u64) -> Option<Cub<'_>> {
+        self.cub(name, n, bins)
+    }
+
+    /// The function `name` for `n` keys of 32 bits and as many values.
     pub fn cub_keys(&self, name: &str, n: u64) -> Option<CubKeys<'_>> {
         // SAFETY: all functions with such names have this type.
         let function = unsafe { self.library.get::<Keys>(name.as_bytes()) }.ok()?;
@@ -198,7 +203,8 @@ impl CubKeys<'_> {
     /// # Safety
     ///
     /// The context of the stream is current. The inputs have all elements, the first two outputs
-    /// as many places, and the last one has a place of 64 bits. `temp` has
+    /// as many places, and the last one has a place of 64 bits. For the reduction by atomics the
+    /// second output is the number of bins, and the first one has a place for each. `temp` has
     /// [`temp_bytes`](Self::temp_bytes). All of this memory lives until the stream has done the
     /// work.
     pub unsafe fn call(

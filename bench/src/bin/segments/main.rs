@@ -1,10 +1,13 @@
 //! Times sums of segments, whose boundaries are offsets or keys, beside two peers: a twin, which
 //! only reads as many bytes and writes as many results, and CUB's segmented reduction or reduction
-//! by key. All run in one process, on one stream and over the same memory, and they take turns.
+//! by key. Counts and sums of bins have CUB's histogram or a kernel with one atomic addition for
+//! each value as their second peer. All run in one process, on one stream and over the same memory,
+//! and they take turns.
 //!
 //! Each measurement is a graph of five calls with the same input. Results are checked before the
 //! calls are timed.
 
+mod bins;
 mod cases;
 mod keys;
 mod measure;
@@ -90,7 +93,7 @@ fn check(args: &Args) -> Result<(), String> {
     }
     let chosen =
         [choose::<f32>(args), choose::<f64>(args), choose::<f16>(args), choose::<u8>(args)];
-    if chosen.iter().all(Vec::is_empty) {
+    if chosen.iter().all(Vec::is_empty) && choose_bins(args).is_empty() {
         return Err(format!("--cases {}: no case has this in its name", args.cases));
     }
     Ok(())
@@ -102,6 +105,11 @@ fn choose<T: Value>(args: &Args) -> Vec<(Way, Lengths)> {
     let mut cases: Vec<_> = all(Way::Offsets, T::LENGTHS).chain(all(Way::Keys, T::RUNS)).collect();
     cases.retain(|(way, lengths)| way.name::<T>(*lengths).contains(&args.cases));
     cases
+}
+
+/// The cases of bins that are wanted.
+fn choose_bins(args: &Args) -> Vec<bins::Case> {
+    bins::cases().into_iter().filter(|&case| bins::name(case).contains(&args.cases)).collect()
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
@@ -120,6 +128,13 @@ fn run(args: &Args) -> anyhow::Result<()> {
     rows.extend(measure::<f64>(&lab, args)?);
     rows.extend(measure::<f16>(&lab, args)?);
     rows.extend(measure::<u8>(&lab, args)?);
+    let of_bins = choose_bins(args);
+    if !of_bins.is_empty() {
+        let values = lab.values::<f32>()?;
+        for case in of_bins {
+            rows.push(lab.into_bins(case, &values)?);
+        }
+    }
     let versions = lab.peers.as_ref().map(RowPeers::versions).transpose()?;
     let environment = vec![
         ("device".to_owned(), lab.device.info().name.clone()),
@@ -136,7 +151,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let document = Document {
-        title: "Sums of segments".to_owned(),
+        title: "Sums of segments, by key and into bins".to_owned(),
         environment,
         tables: vec![table(&rows)],
         ..Document::default()
@@ -175,7 +190,7 @@ fn to_json(row: &Row) -> Json {
         "quartiles_us": {
             "warpfold": us(&row.ours),
             "twin": row.twin.as_ref().map(us),
-            "cub": row.cub.as_ref().map(us),
+            row.peer_name: row.peer.as_ref().map(us),
         },
     })
 }
@@ -188,8 +203,8 @@ fn table(rows: &[Row]) -> Table {
         Column::new("gb_per_s", "all bytes").in_unit("GB/s"),
         Column::new("twin_us", "twin").in_unit("us"),
         Column::new("twin_per_ours", "twin/ours"),
-        Column::new("cub_us", "cub").in_unit("us"),
-        Column::new("cub_per_ours", "cub/ours"),
+        Column::new("peer_us", "peer").in_unit("us"),
+        Column::new("peer_per_ours", "peer/ours"),
     ];
     let mut table = Table::new("segments", "Median times of one call", columns);
     for row in rows {
@@ -198,7 +213,7 @@ fn table(rows: &[Row]) -> Table {
             value.map_or(Cell::Missing, |value| Cell::Number { value, decimals })
         };
         let ours = us(&row.ours);
-        let (twin, cub) = (row.twin.as_ref().map(us), row.cub.as_ref().map(us));
+        let (twin, peer) = (row.twin.as_ref().map(us), row.peer.as_ref().map(us));
         table.push([
             Cell::Text(row.name.clone()),
             number(Some(row.segments as f64), 0),
@@ -206,14 +221,14 @@ fn table(rows: &[Row]) -> Table {
             number(Some(gb_per_s(row.bytes, row.ours.median)), 0),
             number(twin, 2),
             number(twin.map(|twin| twin / ours), 3),
-            number(cub, 2),
-            number(cub.map(|cub| cub / ours), 3),
+            number(peer, 2),
+            number(peer.map(|peer| peer / ours), 3),
         ]);
     }
     table.notes.push(
         "All bytes are those of the elements, the offsets or keys of 32 bits, the results and, by \
-         key, the keys of the runs. The twin reads and writes as many. Ratios above 1 mean that \
-         ours is faster."
+         key, the keys of the runs. The twin reads and writes as many. The peer is CUB, or, for \
+         sums of bins, one atomic addition for each value. Ratios above 1 mean that ours is faster."
             .to_owned(),
     );
     table

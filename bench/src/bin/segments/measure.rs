@@ -82,7 +82,9 @@ pub(crate) struct Row {
     pub(crate) bytes: u64,
     pub(crate) ours: Times,
     pub(crate) twin: Option<Times>,
-    pub(crate) cub: Option<Times>,
+    /// The times of the other peer, and its name.
+    pub(crate) peer: Option<Times>,
+    pub(crate) peer_name: &'static str,
 }
 
 /// What measures.
@@ -101,6 +103,11 @@ pub(crate) struct Values<T> {
 }
 
 impl<T> Values<T> {
+    /// The values on the host.
+    pub(crate) fn small(&self) -> &[u8] {
+        &self.small
+    }
+
     /// The sums of segments.
     pub(crate) fn sums(&self, offsets: &[u32]) -> Vec<f64> {
         let sum = |segment: &[u8]| segment.iter().map(|&value| u64::from(value)).sum::<u64>();
@@ -192,7 +199,7 @@ impl Lab {
         self.row(name, segments, read + written, &graphs, &stream)
     }
 
-    /// Measures the graphs, which take turns: ours, the twin's and that of CUB.
+    /// Measures the graphs, which take turns: ours, the twin's and that of CUB or another peer.
     pub(crate) fn row(
         &self,
         name: String,
@@ -205,7 +212,8 @@ impl Lab {
         let times = bench::take_turns(&graphs, CALLS, stream, WARM_UPS, self.samples)?;
         let mut times = times.into_iter().map(Times::of);
         let ours = times.next().context("there is one graph at least")?;
-        Ok(Row { name, segments, bytes, ours, twin: times.next(), cub: times.next() })
+        let (twin, peer) = (times.next(), times.next());
+        Ok(Row { name, segments, bytes, ours, twin, peer, peer_name: "cub" })
     }
 
     /// Records the calls of the twin, which reads and writes so many bytes at these addresses.
