@@ -11,3 +11,4 @@ pub mod nansum;
 pub mod norm;
 pub mod pairs;
 pub mod sum;
+pub mod within;

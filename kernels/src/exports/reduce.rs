@@ -8,6 +8,7 @@
 //!   `wrapping`, `and`, `or`, `xor` and `count` of all widths, use the kernels of the unsigned type
 //!   of the same width.
 //! - For unsigned integers, `sumabs` is `sum` and `maxabs` is `max`.
+//! - For signed integers, `within` uses the kernels of the unsigned type, too.
 //! - For integers, `minimum` and `maximum` are `min` and `max`, and `argminimum` and `argmaximum`
 //!   are `argmin` and `argmax`.
 //!
@@ -47,6 +48,7 @@ use warpfold_device::op::nansum::{CountAndSum, NanSum as Nansum};
 use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
+use warpfold_device::op::within::{CountWithin, Within};
 use warpfold_device::runs::heads::{Change, Flag};
 
 type Min<T> = Extreme<T, Smallest>;
@@ -196,6 +198,38 @@ kernels! {
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
     pairs: [dot ssd] x [f64] => f64, 4;
+}
+
+/// Stamps out the kernels that count elements within an interval or outside of it, for whole arrays
+/// and for rows: `type, loads in flight;`. The interval follows the other arguments.
+macro_rules! within {
+    ($($t:ident, $loads:literal;)*) => {$(
+        pastey::paste! {
+            warpfold_device::unary! {
+                [<reduce_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
+            warpfold_device::rows! {
+                [<rows_within_ $t:lower>]: $t = CountWithin<$t> => u64,
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
+        }
+    )*};
+}
+
+// Counts of the elements for which a comparison holds.
+within! {
+    u8, 8;
+    u16, 8;
+    u32, 8;
+    u64, 8;
+    u128, 4;
+    F16, 8;
+    Bf16, 8;
+    f32, 8;
+    f64, 8;
 }
 
 // Segments.

@@ -48,8 +48,7 @@ mod team;
 pub(crate) mod tree;
 
 use crate::Reduction;
-use crate::item::Item;
-use crate::source::One;
+use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use core::mem::MaybeUninit;
@@ -238,8 +237,8 @@ const fn padded(at: u32) -> u32 {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `stack` is shared memory.
 #[inline(always)]
-pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
-    input: *const T,
+pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
+    input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     stack: *mut u32,
@@ -281,7 +280,7 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
         let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * BUFFER);
         let places = table.add((2 + warp_of_block as usize) * DIMS);
         let matrix = [dims[0], dims[1]];
-        let stager = stage::Stager { input: input as u64, matrix, table, places, lane };
+        let stager = stage::Stager { input: input.address() as u64, matrix, table, places, lane };
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
@@ -289,11 +288,11 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
         #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
         while has_task {
             control::keep_rolled();
-            let shift = stager.stage::<T>(tiles, here, &plan);
+            let shift = stager.stage::<S::Element>(tiles, here, &plan);
             copy::wait();
             warp::sync_warp(u32::MAX);
             let worker = Worker { tile: tiles, shift, lane, stack };
-            worker.work::<T, R>(output, here, &plan);
+            worker.work::<S, R>(input, output, here, &plan);
             warp::sync_warp(u32::MAX);
             let Some(next) = here.next(&plan) else { break };
             here = next;
@@ -325,8 +324,9 @@ impl Worker {
     /// # Safety
     /// The whole warp calls this, for each tile of a task in order. The rest is that of [`rows`].
     #[inline(always)]
-    unsafe fn work<T: Item, R: Reduction<Source = One<T>>>(
+    unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
         self,
+        source: S,
         output: *mut R::Raw,
         here: Tile,
         plan: &Plan,
@@ -351,7 +351,7 @@ impl Worker {
         unsafe {
             while pass < rows {
                 control::keep_rolled();
-                let mut acc = part::part::<T, R>(tile, shift, share(pass), here, plan);
+                let mut acc = part::part::<S, R>(source, tile, shift, share(pass), here, plan);
                 let part::Share { row, number, is_row } = share(pass);
                 acc = if plan.lanes.is_power_of_two() {
                     tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes)
