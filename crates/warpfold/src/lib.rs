@@ -62,12 +62,13 @@ pub use device::{
     Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
 };
 pub use reducer::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
-    CompensatedSum, CountNan, CountNonzero, Dot, Error, ExpSum, Extremes, Indexed, Input, Item,
-    Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
-    Norm2, Numbers, Offset, Operation, Product, Reducer, ReproducibleSum, RowOperation, RowReducer,
-    RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
-    SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr,
+    BitXor, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, Dot, Error, ExpSum,
+    Extremes, Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
+    Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Product, Reducer,
+    ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
+    SegmentStatus, SoftmaxStats, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum,
+    WrappingSum,
 };
 
 /// Makes the example in the README a test.

@@ -2,19 +2,28 @@
 
 use bytemuck::Pod;
 
+use crate::device::Arg;
+
 use super::{
     Error, Item,
     input::{Arity, Single},
     shapes::KernelClass,
 };
 
-/// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
+/// The number of arguments that follow the others of a kernel, in an operation with a constant.
+pub(super) const MORE: usize = 5;
+
+/// These arguments.
+pub(crate) type More = [Arg; MORE];
+
+/// An operation over elements of type `T`, such as [`Sum`](super::Sum). Most operations are types
+/// without data; some hold constants, such as [`CountWhere`](super::CountWhere).
 ///
 /// An operation is associative and commutative, so the device may combine elements in any order.
 /// Over floats this holds up to rounding; the documentation of [`reducer`](super) lists the
 /// properties on which the order depends, and with it the bits. The trait cannot be implemented
 /// outside this crate.
-pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
+pub trait Operation<T: Item>: Copy + Send + Sync + private::Kernel<T> + 'static {
     /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two inputs of the same
     /// length.
     type Arity: Arity;
@@ -32,6 +41,12 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     /// [`CheckedSum`](super::CheckedSum) has a limit, because its kernels are exact only up to that
     /// number.
     const MOST: u64 = u64::MAX;
+
+    /// The last arguments of the kernels, if the operation has a constant.
+    #[doc(hidden)]
+    fn more(self) -> Option<More> {
+        None
+    }
 
     /// The raw result of an empty input. `None` if the operation has no result for an empty input.
     fn identity() -> Option<Self::Raw>;

@@ -9,7 +9,11 @@ use warpfold::{
 
 use super::offsets;
 
-fn check<T: Item, O: SegmentOperation<T>, B: Offset>(value: T, offsets: &[B], end: usize) {
+fn check<T: Item, O: SegmentOperation<T> + Default, B: Offset>(
+    value: T,
+    offsets: &[B],
+    end: usize,
+) {
     let device = Device::simulator_with(Instrument::Check);
     // The buffers end with the last element and offset, so that a read behind them is seen.
     let values = device.upload(&vec![value; end]).unwrap();
@@ -26,7 +30,7 @@ fn check<T: Item, O: SegmentOperation<T>, B: Offset>(value: T, offsets: &[B], en
     }
 }
 
-fn check_lengths<T: Item, O: SegmentOperation<T>>(value: T) {
+fn check_lengths<T: Item, O: SegmentOperation<T> + Default>(value: T) {
     let tiny: Vec<usize> = (0..900).map(|i| i % 4 + 1).collect();
     let mixed: Vec<usize> = (0..200).map(|i| (i * 37) % 150 + 1).collect();
     for lengths in [&tiny[..], &mixed, &[1, 5000, 2, 40_001, 3, 1]] {

@@ -14,7 +14,7 @@ use super::{offsets, seed::random, segments, support::devices};
 /// Compares the segments with rows, as text that shows each bit.
 fn check<T: Item, O>(device: &Device, values: &[T], offsets: &[u32])
 where
-    O: RowOperation<T> + SegmentOperation<T>,
+    O: RowOperation<T> + SegmentOperation<T> + Default,
     O::Output: Debug,
 {
     let results = device.reduce_segments(values, offsets, O::default()).unwrap();

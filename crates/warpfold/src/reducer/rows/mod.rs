@@ -15,6 +15,7 @@ use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
     engine::{Cache, Engine},
     input::{DeviceInput, Operand, Place},
+    operation::{MORE, More},
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
 };
@@ -44,13 +45,15 @@ pub use array::Array;
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    more: Option<More>,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, operation } = self;
-        Self { device: device.clone(), engine: Arc::clone(engine), operation: *operation }
+        let Self { device, engine, more, operation } = self;
+        let (device, engine) = (device.clone(), Arc::clone(engine));
+        Self { device, engine, more: *more, operation: *operation }
     }
 }
 
@@ -282,12 +285,13 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
             let groups = (work.groups - group).min(work.at_once);
             let first = group * tile.rows;
             let end = (first + groups * tile.rows).min(rows);
-            let args = arguments(
+            let (args, number) = arguments(
                 [address, out, stream.workspace()],
                 (first, end, length),
                 &tile,
                 &work,
                 groups,
+                self.more.as_slice().as_flattened(),
             );
             let blocks = work.blocks(groups);
             let shape = LaunchShape {
@@ -300,7 +304,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
             // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
             // within bounds and the stream keeps clean. Dropping memory waits for the work that
             // uses it, and a graph retains the memory that it uses.
-            unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
+            unsafe { stream.launch(self.engine.kernel(), shape, &args[..number])? };
             group += groups;
         }
         #[cfg(feature = "cudarc")]
@@ -321,18 +325,20 @@ fn too_long<T: Item, O: Operation<T>>(n: u64, most: u64) -> Error {
     Error::TooLong { op: O::NAME, item: T::NAME, n, most }
 }
 
-/// The number of arguments of a kernel for rows.
+/// The number of arguments of a kernel for rows, without those of a constant.
 const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
 
-/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
+/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups, and how
+/// many they are.
 fn arguments(
     addresses: [u64; 3],
     (first, end, length): (u64, u64, u64),
     tile: &plan::Tile,
     work: &plan::Work,
     groups: u64,
-) -> [Arg; ARGUMENTS] {
-    let mut args = [Arg::U64(0); ARGUMENTS];
+    more: &[Arg],
+) -> ([Arg; ARGUMENTS + MORE], usize) {
+    let mut args = [Arg::U64(0); ARGUMENTS + MORE];
     let small = [
         tile.rows,
         tile.steps,
@@ -360,10 +366,11 @@ fn arguments(
     let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
     let rest =
         (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
-    for (arg, value) in args.iter_mut().zip(scalars.chain(dims).chain(rest)) {
+    let all = scalars.chain(dims).chain(rest).chain(more.iter().copied());
+    for (arg, value) in args.iter_mut().zip(all) {
         *arg = value;
     }
-    args
+    (args, ARGUMENTS + more.len())
 }
 
 impl Device {
@@ -376,10 +383,11 @@ impl Device {
     /// reports an error.
     pub fn row_reducer<T: Item, O: RowOperation<T>>(
         &self,
-        _operation: O,
+        operation: O,
     ) -> Result<RowReducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::ROWS, size_of::<O::Raw>())?;
-        Ok(RowReducer { device: self.clone(), engine, operation: PhantomData })
+        let more = operation.more();
+        Ok(RowReducer { device: self.clone(), engine, more, operation: PhantomData })
     }
 
     /// Reduces each row of a matrix and waits for the results, one for each row.
