@@ -9,7 +9,7 @@ use warpfold_tools::{
     terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, whole},
 };
 
-use crate::{device::DeviceChoice, operation::Operation};
+use crate::{condition::Condition, device::DeviceChoice, operation::Operation};
 
 /// What the command was called for.
 pub(crate) enum Call {
@@ -38,6 +38,12 @@ pub(crate) struct ReduceArgs {
     /// What is subtracted from the number of elements in the divisor of var and std: 1 for a sample
     #[arg(long, value_name = "N", default_value = "0", value_parser = number("--ddof", "1"))]
     pub(crate) ddof: u64,
+
+    /// Count the elements for which a comparison with a constant holds, such as '> 0.5', or those in
+    /// a range such as 0..10, which has its begin and not its end; of any and all, whether there is
+    /// such an element, or no other one. The comparisons are ==, !=, <, <=, > and >=
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) condition: Option<Condition>,
 
     /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
     /// the end. There is one result for each index of the other axes. The array must be a .npy file
@@ -211,6 +217,7 @@ pub(crate) fn command() -> Command {
             .override_usage(usage)
             .after_help(EXIT_STATUS)
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
+            .mut_arg("condition", |condition| condition.hide(!operation.has_condition()))
             .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
             .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
             .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))

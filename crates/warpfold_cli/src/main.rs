@@ -4,6 +4,7 @@
 mod answer;
 mod args;
 mod axes;
+mod condition;
 mod device;
 mod doctor;
 mod done;
@@ -58,28 +59,17 @@ fn main() -> ExitCode {
 type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
 
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
+    condition::check(operation, args)?;
     parts::check(operation, args)?;
     let (first, second) =
         args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
     let mut arrays = elements::open(&args.files, args.dtype)?;
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
-    let (find, what) = match args.segments {
-        Some(_) => (task::segment_task as FindTask, "segments of "),
-        None => (task::task as FindTask, ""),
+    let task = match &args.condition {
+        Some(condition) => task::condition_task(operation, dtype, condition)?,
+        None => find(operation, dtype, args, &inputs[0])?,
     };
-    let task = find(operation, dtype, args.ddof).ok_or_else(|| {
-        let types: Vec<_> = Dtype::ALL
-            .into_iter()
-            .filter(|&dtype| find(operation, dtype, 0).is_some())
-            .map(Dtype::name)
-            .collect();
-        refused(anyhow!(
-            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
-            inputs[0],
-            types.join(", ")
-        ))
-    })?;
     let parts = Parts::open(args, &arrays[0])?;
     let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
     let devices = args.device.device.open()?;
@@ -96,7 +86,14 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     });
     drop(progress);
     let outcome = outcome?;
-    let report = Report { operation, inputs: &inputs, dtype, devices: &devices, outcome: &outcome };
+    let report = Report {
+        operation,
+        inputs: &inputs,
+        dtype,
+        devices: &devices,
+        outcome: &outcome,
+        condition: args.condition.as_ref(),
+    };
     if let Some(path) = &args.output {
         report.save(path)?;
     }
@@ -116,4 +113,29 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted(anyhow!("{} runs were measured", outcome.times.len())));
     }
     Ok(())
+}
+
+/// The task of an operation over a type, which must be one that the operation has.
+fn find(
+    operation: Operation,
+    dtype: Dtype,
+    args: &ReduceArgs,
+    input: &str,
+) -> Result<Box<dyn AnyTask>, Failure> {
+    let (find, what) = match args.segments {
+        Some(_) => (task::segment_task as FindTask, "segments of "),
+        None => (task::task as FindTask, ""),
+    };
+    find(operation, dtype, args.ddof).ok_or_else(|| {
+        let types: Vec<_> = Dtype::ALL
+            .into_iter()
+            .filter(|&dtype| find(operation, dtype, 0).is_some())
+            .map(Dtype::name)
+            .collect();
+        refused(anyhow!(
+            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
+            input,
+            types.join(", ")
+        ))
+    })
 }

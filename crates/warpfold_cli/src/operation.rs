@@ -127,9 +127,13 @@ impl Operation {
             O::ArgMaximum => {
                 ("argmaximum", "The index of the first NaN, or else of the first greatest element")
             }
-            O::Count => ("count", "The number of elements that are not 0"),
-            O::Any => ("any", "Whether any element is not 0: true or false"),
-            O::All => ("all", "Whether no element is 0: true or false"),
+            O::Count => {
+                ("count", "The number of elements that are not 0, or for which --where holds")
+            }
+            O::Any => {
+                ("any", "Whether any element is not 0, or --where holds for any: true or false")
+            }
+            O::All => ("all", "Whether no element is 0, or --where holds for all: true or false"),
             O::Norm1 => ("norm1", "The sum of absolute values"),
             O::Norm2 => ("norm2", "The root of the sum of squares, the Euclidean norm"),
             O::SumSquares => ("sum-squares", "The sum of squares"),
@@ -178,6 +182,11 @@ impl Operation {
                 | O::ArgMin
                 | O::ArgMax
         )
+    }
+
+    /// Whether the operation takes a condition in place of "is not 0".
+    pub(crate) const fn has_condition(self) -> bool {
+        matches!(self, O::Count | O::Any | O::All)
     }
 
     /// Whether the result depends on which elements come first.

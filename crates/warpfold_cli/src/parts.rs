@@ -197,7 +197,12 @@ pub(crate) fn run<T: Item + Number>(
         if let (Parts::Segments(segments), Operation::Sum) = (&parts, task.operation()) {
             answer = segments::exact_sum(answer, &elements[segments.range(part)], task.dtype());
         }
-        let mut facts = Facts::wanted(task.operation(), task.dtype(), Some(length), job.verify);
+        let mut facts = Facts::wanted(
+            (task.operation(), task.condition()),
+            task.dtype(),
+            Some(length),
+            job.verify,
+        );
         let mut depth = 0;
         if let Some(facts) = &mut facts {
             parts.feed(part, elements, facts);

@@ -4,10 +4,11 @@
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
-    CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
-    Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
-    SegmentOperation, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor,
+    Buffer, CheckedSum, CompensatedSum, CountNonzero, CountWhere, Device, Dot, Error, LogSumExp,
+    Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer,
+    ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance, Statistics, Stream, Sum,
+    SumAbs, SumSquares, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -15,6 +16,7 @@ use warpfold_tools::{arrays::Dtype, terminal::Failure};
 use crate::{
     answer::{Answer, IntoAnswer, IntoValue, Value},
     axes::{self, Axes},
+    condition::Condition,
     operation::Operation,
     parts::{PartBench, Parts},
     reference::Number,
@@ -29,6 +31,8 @@ pub(crate) trait Task<T: Item>: Sync {
     fn dtype(&self) -> Dtype;
     /// What is subtracted from the number of elements in the divisor of a variance.
     fn ddof(&self) -> u64;
+    /// The condition for elements that count, if there is one.
+    fn condition(&self) -> Option<&Condition>;
     /// The most elements of one launch.
     fn most(&self) -> u64;
     /// The number of roundings between an element and the result.
@@ -78,6 +82,8 @@ pub(crate) trait Bench<T> {
 struct Typed<T: Item, O: Reduction<T>> {
     operation: Operation,
     dtype: Dtype,
+    reduction: O,
+    condition: Option<Condition>,
     calls: Calls<T, O>,
     meaning: Meaning<O::Output>,
 }
@@ -123,6 +129,7 @@ type OnDevice<T, O> = fn(
 
 type OpenBench<T, O, P> = for<'a> fn(
     &Device,
+    O,
     &[T],
     &'a P,
     &'a Meaning<<O as Reduction<T>>::Output>,
@@ -185,12 +192,16 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         self.meaning.ddof
     }
 
+    fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
     fn most(&self) -> u64 {
         O::MOST
     }
 
     fn depth(&self, device: &Device, n: u64) -> Result<u64, Error> {
-        Ok(device.reducer::<T, O>(O::default())?.depth(n))
+        Ok(device.reducer::<T, O>(self.reduction)?.depth(n))
     }
 
     fn reduce(
@@ -199,14 +210,14 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         operands: Operands<'_, T>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Answer, Error> {
-        let reducer = device.reducer::<T, O>(O::default())?;
+        let reducer = device.reducer::<T, O>(self.reduction)?;
         let result = (self.calls.from_host)(&reducer, operands, progress);
         self.meaning.answer(result)
     }
 
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error> {
         Ok(Box::new(TypedBench::<T, O> {
-            reducer: device.reducer(O::default())?,
+            reducer: device.reducer(self.reduction)?,
             launch: self.calls.on_device,
             first: device.alloc(len)?,
             second: if self.operation.is_pair() { Some(device.alloc(len)?) } else { None },
@@ -224,12 +235,20 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
     ) -> Result<Box<dyn PartBench + 'a>, Error> {
         const CHECKED: &str = "the arguments ask for no parts that are not there";
         match parts {
-            Parts::Rows(axes) => {
-                self.calls.rows.expect(CHECKED)(device, elements, axes, &self.meaning)
-            }
-            Parts::Segments(segments) => {
-                self.calls.segments.expect(CHECKED)(device, elements, segments, &self.meaning)
-            }
+            Parts::Rows(axes) => self.calls.rows.expect(CHECKED)(
+                device,
+                self.reduction,
+                elements,
+                axes,
+                &self.meaning,
+            ),
+            Parts::Segments(segments) => self.calls.segments.expect(CHECKED)(
+                device,
+                self.reduction,
+                elements,
+                segments,
+                &self.meaning,
+            ),
         }
     }
 
@@ -326,6 +345,8 @@ macro_rules! choose {
             $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
                 operation: $at.0,
                 dtype: $at.1,
+                reduction: $op,
+                condition: None,
                 calls: Calls::$calls(),
                 meaning: Meaning { answer: $answer, ddof: $at.2 },
             }) as Box<dyn AnyTask>),)*
@@ -388,6 +409,38 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::BitXor if dtype == Dtype::Bool => choose!(at, integers, BitXor, single, truth),
         O::BitXor => choose!(at, integers, BitXor, single, plain),
     }
+}
+
+/// The task of an operation over the elements for which a condition holds. The operation has
+/// conditions. Truth values are reduced as bytes.
+pub(crate) fn condition_task(
+    operation: Operation,
+    dtype: Dtype,
+    condition: &Condition,
+) -> Result<Box<dyn AnyTask>, Failure> {
+    macro_rules! of_types {
+        ($op:ident: $($dtype:ident $type:ident),*) => {
+            match dtype {
+                $(Dtype::$dtype => Box::new(Typed::<$type, $op<$type>> {
+                    operation,
+                    dtype,
+                    reduction: $op(condition.of(dtype)?),
+                    condition: Some(condition.clone()),
+                    calls: Calls::single(),
+                    meaning: Meaning { answer: plain, ddof: 0 },
+                }) as Box<dyn AnyTask>,)*
+            }
+        };
+        ($op:ident) => {
+            of_types!($op: Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+                U64 u64, I128 i128, U128 u128, F16 f16, Bf16 bf16, F32 f32, F64 f64)
+        };
+    }
+    Ok(match operation {
+        Operation::Any => of_types!(AnyWhere),
+        Operation::All => of_types!(AllWhere),
+        _ => of_types!(CountWhere),
+    })
 }
 
 /// The task of an operation over the segments of an array of a type. `None` if the operation does

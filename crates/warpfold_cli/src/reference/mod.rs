@@ -17,6 +17,7 @@ use warpfold_tools::arrays::Dtype;
 
 use crate::{
     answer::{Answer, Value},
+    condition::Condition,
     operation::Operation,
     wrap::may_wrap,
 };
@@ -63,7 +64,7 @@ impl Facts {
     /// The facts that are needed: for the comparison, or to find out whether the result of an
     /// operation over `n` elements has wrapped around.
     pub(crate) fn wanted(
-        operation: Operation,
+        (operation, condition): (Operation, Option<&Condition>),
         dtype: Dtype,
         n: Option<u64>,
         is_verified: bool,
@@ -113,7 +114,7 @@ impl Facts {
             | O::ArgMinimum
             | O::ArgMaximum
             | O::MaxAbs => Kind::Order(Order::new(operation)),
-            O::Count | O::Any | O::All => Kind::Count(Count::default()),
+            O::Count | O::Any | O::All => Kind::Count(Count::new(condition.cloned(), dtype)),
             O::BitAnd | O::BitOr | O::BitXor => Kind::Bits(Bits::new(dtype)),
         };
         Some(Self { operation, dtype, kind, n: 0, is_verified })
