@@ -39,9 +39,9 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_name = "N", default_value = "0", value_parser = number("--ddof", "1"))]
     pub(crate) ddof: u64,
 
-    /// Count the elements for which a comparison with a constant holds, such as '> 0.5', or those in
-    /// a range such as 0..10, which has its begin and not its end; of any and all, whether there is
-    /// such an element, or no other one. The comparisons are ==, !=, <, <=, > and >=
+    /// Count the elements for which a comparison with a constant holds, such as '> 0.5', or those
+    /// in a range such as 0..10, which has its begin and not its end; with any and all, say whether
+    /// there is such an element, or no other one. The comparisons are ==, !=, <, <=, > and >=
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) condition: Option<Condition>,
 

@@ -1,6 +1,9 @@
 //! `count`, `any` and `all` of the elements for which a condition holds, of whole arrays and along
 //! axes, compared with plain loops.
 
+// The tests compare exact numbers.
+#![allow(clippy::float_cmp)]
+
 mod arrays;
 mod program;
 

@@ -4,8 +4,8 @@
 /// `_single` at the end of its name, which is faster for [a small
 /// input](crate#a-small-input).
 ///
-/// Each line is `name: element = reduction => raw result, loads in flight;`. Three things may follow
-/// the number of loads, in this order:
+/// Each line is `name: element = reduction => raw result, loads in flight;`. Three things may
+/// follow the number of loads, in this order:
 ///
 /// - The word `then` and the number of loads that are in flight after the whole rounds. It is at
 ///   most the first number; the default is 4. See [`grid`](crate::grid).
@@ -68,7 +68,7 @@ macro_rules! unary {
             /// # Safety
             /// The launch keeps [its contract](warpfold_device#a-small-input).
             #[$crate::cuda_std::kernel]
-            #[allow(improper_ctypes_definitions)]
+            #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
             pub unsafe fn [<$name _single>](
                 first: *const $t,
                 packs: u32,

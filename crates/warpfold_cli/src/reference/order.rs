@@ -119,12 +119,12 @@ impl Order {
 pub(super) struct Count {
     condition: Option<Condition>,
     dtype: Dtype,
-    count: u64,
+    counted: u64,
 }
 
 impl Count {
     pub(super) fn new(condition: Option<Condition>, dtype: Dtype) -> Self {
-        Self { condition, dtype, count: 0 }
+        Self { condition, dtype, counted: 0 }
     }
 
     pub(super) fn feed<T: Number>(&mut self, elements: &[T]) {
@@ -136,14 +136,14 @@ impl Count {
             Some(comparison) => comparison.holds(element),
             None => element.is_nonzero(),
         };
-        self.count += elements.iter().filter(|&&element| counts(element)).count() as u64;
+        self.counted += elements.iter().filter(|&&element| counts(element)).count() as u64;
     }
 
     pub(super) fn answer(&self, operation: Operation, n: u64) -> Answer {
         Answer::One(match operation {
-            Operation::Any => Value::Bool(self.count > 0),
-            Operation::All => Value::Bool(self.count == n),
-            _ => Value::Int(self.count.into()),
+            Operation::Any => Value::Bool(self.counted > 0),
+            Operation::All => Value::Bool(self.counted == n),
+            _ => Value::Int(self.counted.into()),
         })
     }
 }

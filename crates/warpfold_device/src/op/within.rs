@@ -34,9 +34,9 @@ pub trait Compared: Item {
     fn is_within(element: Self::Bound, interval: [Self::Bound; 2]) -> bool;
 }
 
-/// Implements [`Compared`] for integers. The highest bits of the `$bound` are the element. Below it,
-/// there may be any bits, so that `$of` can take an element out of a word by one shift. An interval
-/// is its first bound and its length less one.
+/// Implements [`Compared`] for integers. The highest bits of the `$bound` are the element. Below
+/// it, there may be any bits, so that `$of` can take an element out of a word by one shift. An
+/// interval is its first bound and its length less one.
 macro_rules! integers {
     ($($t:ty, $bound:ty $(, $of:expr)?;)*) => {$(
         impl Compared for $t {

@@ -27,7 +27,8 @@
 //! # The launch's contract
 //!
 //! A kernel of [`rows!`](crate::rows!) takes `input`, `output`, `slots`, and a [`Plan`] and its
-//! [`Dim`]s number by number. There is at least one row. A row may have no element.
+//! [`Dim`]s number by number, and then the parameters that follow the word `with`. There is at
+//! least one row. A row may have no element.
 //!
 //! - Row `r` and step `k`, which both count from 0, are the element at `input` plus the offset of
 //!   `r` by the first [`Plan::kept`] dimensions plus that of `k` by the next [`Plan::reduced`]

@@ -95,7 +95,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
             } else if is_even {
                 let (first, step) = (padded(at), padded(plan.step));
                 each(S::PER_PACK, |i| {
-                    put::<S::Element>(&mut pack, i, tile, first + i as u32 * step)
+                    put::<S::Element>(&mut pack, i, tile, first + i as u32 * step);
                 });
             } else {
                 each(S::PER_PACK, |i| {

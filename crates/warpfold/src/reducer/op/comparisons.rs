@@ -42,17 +42,17 @@ pub enum Is<T> {
     InRange(T, T),
 }
 
-impl<T: PartialOrd> Is<T> {
+impl<T: PartialOrd + Copy> Is<T> {
     /// Whether the comparison holds for this element.
     pub fn holds(&self, element: T) -> bool {
-        match self {
-            Self::Equal(constant) => element == *constant,
-            Self::NotEqual(constant) => element != *constant,
-            Self::Less(constant) => element < *constant,
-            Self::LessOrEqual(constant) => element <= *constant,
-            Self::Greater(constant) => element > *constant,
-            Self::GreaterOrEqual(constant) => element >= *constant,
-            Self::InRange(from, below) => element >= *from && element < *below,
+        match *self {
+            Self::Equal(constant) => element == constant,
+            Self::NotEqual(constant) => element != constant,
+            Self::Less(constant) => element < constant,
+            Self::LessOrEqual(constant) => element <= constant,
+            Self::Greater(constant) => element > constant,
+            Self::GreaterOrEqual(constant) => element >= constant,
+            Self::InRange(from, below) => element >= from && element < below,
         }
     }
 }
