@@ -240,7 +240,8 @@ macro_rules! rows {
 /// Stamps out kernels that reduce the segments of an array ([`segments`](mod@crate::segments)): one
 /// result for each segment.
 ///
-/// Each line is `name: element = reduction => raw result;`.
+/// Each line is `name: element = reduction => raw result;`. After a comma it may have more
+/// parameters, as in [`unary!`](crate::unary!).
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;
@@ -251,7 +252,10 @@ macro_rules! rows {
 /// ```
 #[macro_export]
 macro_rules! segments {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty
+        $(, with ($($more:ident: $kind:ty),*) $source:expr)?;
+    )*) => {$(
         #[doc = concat!("`", stringify!($op), "` of each segment.")]
         ///
         /// # Safety
@@ -272,13 +276,15 @@ macro_rules! segments {
             ranges: u32,
             log: u32,
             cost: u32,
+            $($($more: $kind,)*)?
         ) {
             $crate::__count!(_COUNT: $op => $raw);
             let boundaries = $crate::segments::Boundaries {
                 source: boundaries, log, count, counted, elements, density, task, ranges, cost, status,
             };
+            let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<$t, $op>(input, output, slots, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, boundaries) }
         }
     )*};
 }

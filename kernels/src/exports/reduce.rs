@@ -201,9 +201,10 @@ kernels! {
 }
 
 /// Stamps out the kernels that count elements within an interval or outside of it, for whole arrays
-/// and for rows: `type, loads in flight;`. The interval follows the other arguments.
+/// and for rows, and for segments if the word follows: `type, loads in flight;`. The interval
+/// follows the other arguments.
 macro_rules! within {
-    ($($t:ident, $loads:literal;)*) => {$(
+    ($($t:ident, $loads:literal $(, $segments:ident)?;)*) => {$(
         pastey::paste! {
             warpfold_device::unary! {
                 [<reduce_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
@@ -215,21 +216,28 @@ macro_rules! within {
                     with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
                     |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
             }
+            $(
+                warpfold_device::$segments! {
+                    [<segments_within_ $t:lower>]: $t = CountWithin<$t> => u64,
+                        with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                        |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+                }
+            )?
         }
     )*};
 }
 
 // Counts of the elements for which a comparison holds.
 within! {
-    u8, 8;
-    u16, 8;
-    u32, 8;
-    u64, 8;
+    u8, 8, segments;
+    u16, 8, segments;
+    u32, 8, segments;
+    u64, 8, segments;
     u128, 4;
-    F16, 8;
-    Bf16, 8;
-    f32, 8;
-    f64, 8;
+    F16, 8, segments;
+    Bf16, 8, segments;
+    f32, 8, segments;
+    f64, 8, segments;
 }
 
 // Segments.

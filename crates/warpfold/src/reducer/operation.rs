@@ -102,7 +102,9 @@ impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperat
 /// ([`Device::reduce_segments`](crate::Device::reduce_segments)): [`Sum`](super::Sum),
 /// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
 /// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
-/// `f16`, `bf16`, `f32` and `f64`. The trait cannot be implemented outside this crate.
+/// `f16`, `bf16`, `f32` and `f64`; and [`CountWhere`](super::CountWhere),
+/// [`AnyWhere`](super::AnyWhere) and [`AllWhere`](super::AllWhere), of these types and `i8`, `i16`
+/// and `u16`. The trait cannot be implemented outside this crate.
 pub trait SegmentOperation<T: Item>:
     Operation<T, Arity = Single> + private::SegmentKernel<T>
 {
