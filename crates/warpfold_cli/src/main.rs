@@ -67,6 +67,12 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
     let task = match &args.condition {
+        Some(_) if args.segments.is_some() && dtype.size() > 8 => {
+            return Err(refused(anyhow!(
+                "{}: there is no {operation} of segments of {dtype} elements: they have 64 bits at most",
+                inputs[0]
+            )));
+        }
         Some(condition) => task::condition_task(operation, dtype, condition)?,
         None => find(operation, dtype, args, &inputs[0])?,
     };

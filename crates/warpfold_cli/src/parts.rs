@@ -115,7 +115,12 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if args.segments.is_none() && !operation.has_rows() {
         return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
     }
-    if args.segments.is_some() && !operation.has_segments() {
+    if args.segments.is_some() && !operation.has_segments() && args.condition.is_none() {
+        if operation.has_condition() {
+            return refuse(format!(
+                "{operation} reduces no segments without a condition, such as --where '!= 0'"
+            ));
+        }
         let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!(

@@ -412,28 +412,30 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
 }
 
 /// The task of an operation over the elements for which a condition holds. The operation has
-/// conditions. Truth values are reduced as bytes.
+/// conditions. Truth values are reduced as bytes. Elements of up to 64 bits have segments.
 pub(crate) fn condition_task(
     operation: Operation,
     dtype: Dtype,
     condition: &Condition,
 ) -> Result<Box<dyn AnyTask>, Failure> {
     macro_rules! of_types {
-        ($op:ident: $($dtype:ident $type:ident),*) => {
+        ($op:ident: $($dtype:ident $type:ident $calls:ident),*) => {
             match dtype {
                 $(Dtype::$dtype => Box::new(Typed::<$type, $op<$type>> {
                     operation,
                     dtype,
                     reduction: $op(condition.of(dtype)?),
                     condition: Some(condition.clone()),
-                    calls: Calls::single(),
+                    calls: Calls::$calls(),
                     meaning: Meaning { answer: plain, ddof: 0 },
                 }) as Box<dyn AnyTask>,)*
             }
         };
         ($op:ident) => {
-            of_types!($op: Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
-                U64 u64, I128 i128, U128 u128, F16 f16, Bf16 bf16, F32 f32, F64 f64)
+            of_types!($op: Bool u8 segmented, I8 i8 segmented, U8 u8 segmented, I16 i16 segmented,
+                U16 u16 segmented, I32 i32 segmented, U32 u32 segmented, I64 i64 segmented,
+                U64 u64 segmented, I128 i128 single, U128 u128 single, F16 f16 segmented,
+                Bf16 bf16 segmented, F32 f32 segmented, F64 f64 segmented)
         };
     }
     Ok(match operation {

@@ -1,5 +1,5 @@
-//! `count`, `any` and `all` of the elements for which a condition holds, of whole arrays and along
-//! axes, compared with plain loops.
+//! `count`, `any` and `all` of the elements for which a condition holds, of whole arrays, along
+//! axes and in segments, compared with plain loops.
 
 // The tests compare exact numbers.
 #![allow(clippy::float_cmp)]
@@ -7,7 +7,7 @@
 mod arrays;
 mod program;
 
-use arrays::{Folder, Input, refused, text};
+use arrays::{Folder, Input, npy, refused, text};
 use serde_json::Value;
 
 const TYPES: [&str; 13] =
@@ -74,6 +74,36 @@ fn results_are_those_of_loops() {
             }
         }
     }
+}
+
+#[test]
+fn results_of_segments_are_those_of_loops() {
+    let folder = Folder::new();
+    let offsets = [0u32, 3, 3, 40, 41, 100];
+    let bytes: Vec<u8> = offsets.into_iter().flat_map(u32::to_le_bytes).collect();
+    folder.write("offsets.npy", &npy("<u4", &[6], false, &bytes));
+    let mut turn = 0;
+    for descr in TYPES {
+        let input = Input::new(descr, &[100], false);
+        folder.write("x.npy", &input.npy());
+        for (condition, holds) in CONDITIONS {
+            let operation = ["count", "any", "all"][turn % 3];
+            turn += 1;
+            let line = format!(
+                "{operation} x.npy --segments offsets.npy --where {condition} --json --verify"
+            );
+            let expected: Vec<_> = offsets
+                .windows(2)
+                .map(|pair| &input.elements[pair[0] as usize..pair[1] as usize])
+                .map(|segment| result(operation, segment, holds))
+                .collect();
+            assert_eq!(folder.json(&line)["results"], Value::from(expected), "{descr} {line}");
+        }
+    }
+    let line = "count x.npy --segments offsets.npy";
+    refused(&folder, line, "--segments: count reduces no segments without a condition");
+    let line = "count - --type i128 --segments offsets.npy --where >0";
+    refused(&folder, line, "there is no count of segments of i128 elements");
 }
 
 #[test]
