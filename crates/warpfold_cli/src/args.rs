@@ -9,7 +9,9 @@ use warpfold_tools::{
     terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, refused, whole},
 };
 
-use crate::{bincount::BinCountArgs, device::DeviceChoice, operation::Operation};
+use crate::{
+    bincount::BinCountArgs, condition::Condition, device::DeviceChoice, operation::Operation,
+};
 
 /// What the command was called for.
 pub(crate) enum Call {
@@ -47,6 +49,11 @@ pub(crate) struct ReduceArgs {
     /// Find the smallest elements, the smallest one first, instead of the greatest
     #[arg(long)]
     pub(crate) smallest: bool,
+    /// Count the elements for which a comparison with a constant holds, such as '> 0.5', or those
+    /// in a range such as 0..10, which has its begin and not its end; with any and all, say whether
+    /// there is such an element, or no other one. The comparisons are ==, !=, <, <=, > and >=
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) condition: Option<Condition>,
 
     /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
     /// the end. There is one result for each index of the other axes. The array must be a .npy file
@@ -268,9 +275,12 @@ pub(crate) fn command() -> Command {
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
             .mut_arg("k", |k| k.hide(!operation.is_top()))
             .mut_arg("smallest", |smallest| smallest.hide(!operation.is_top()))
+            .mut_arg("condition", |condition| condition.hide(!operation.has_condition()))
             .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
             .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
-            .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
+            .mut_arg("segments", |segments| {
+                segments.hide(!operation.has_segments() && !operation.has_condition())
+            })
             .mut_arg("by_key", |keys| keys.hide(!operation.has_segments()))
             .mut_arg("bins", |bins| bins.hide(!operation.has_segments()))
             .mut_arg("ddof", |ddof| {

@@ -162,13 +162,14 @@ struct Rows<'a, T: Item, O: RowOperation<T>> {
 /// Opens a bench that reduces an array along axes.
 pub(crate) fn bench<'a, T: Item, O: RowOperation<T>>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     axes: &'a Axes,
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
     let rows = axes.rows();
     Ok(Box::new(Rows::<T, O> {
-        reducer: device.row_reducer(O::default())?,
+        reducer: device.row_reducer(reduction)?,
         elements: device.upload(elements)?,
         axes,
         output: device.alloc(usize::try_from(rows).map_err(|_| Error::Rows { rows })?)?,

@@ -5,6 +5,7 @@ mod answer;
 mod args;
 mod axes;
 mod bincount;
+mod condition;
 mod device;
 mod doctor;
 mod done;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
 type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
 
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
+    condition::check(operation, args)?;
     parts::check(operation, args)?;
     let operation = args.wanted(operation)?;
     let (first, second) =
@@ -70,24 +72,16 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let mut arrays = elements::open(&args.files, args.dtype)?;
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
-    let (find, what) = match (&args.segments, &args.by_key, args.bins) {
-        (Some(_), ..) => (task::segment_task as FindTask, "segments of "),
-        (None, Some(_), Some(_)) => (task::segment_task as FindTask, "bins of "),
-        (None, Some(_), None) => (task::segment_task as FindTask, "runs of "),
-        (None, None, _) => (task::task as FindTask, ""),
+    let task = match &args.condition {
+        Some(_) if args.segments.is_some() && dtype.size() > 8 => {
+            return Err(refused(anyhow!(
+                "{}: there is no {operation} of segments of {dtype} elements: they have 64 bits at most",
+                inputs[0]
+            )));
+        }
+        Some(condition) => task::condition_task(operation, dtype, condition)?,
+        None => find(operation, dtype, args, &inputs[0])?,
     };
-    let task = find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
-        let types: Vec<_> = Dtype::ALL
-            .into_iter()
-            .filter(|&dtype| find(operation, dtype, 0).is_some())
-            .map(Dtype::name)
-            .collect();
-        refused(anyhow!(
-            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
-            inputs[0],
-            types.join(", ")
-        ))
-    })?;
     let parts = Parts::open(args, &arrays[0])?;
     let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
     let devices = args.device.device.open()?;
@@ -104,7 +98,14 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     });
     drop(progress);
     let outcome = outcome?;
-    let report = Report { operation, inputs: &inputs, dtype, devices: &devices, outcome: &outcome };
+    let report = Report {
+        operation,
+        inputs: &inputs,
+        dtype,
+        devices: &devices,
+        outcome: &outcome,
+        condition: args.condition.as_ref(),
+    };
     if let Some(path) = &args.output {
         report.save(path)?;
     }
@@ -124,4 +125,31 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted(anyhow!("{} runs were measured", outcome.times.len())));
     }
     Ok(())
+}
+
+/// The task of an operation over a type, which must be one that the operation has.
+fn find(
+    operation: Operation,
+    dtype: Dtype,
+    args: &ReduceArgs,
+    input: &str,
+) -> Result<Box<dyn AnyTask>, Failure> {
+    let (find, what) = match (&args.segments, &args.by_key, args.bins) {
+        (Some(_), ..) => (task::segment_task as FindTask, "segments of "),
+        (None, Some(_), Some(_)) => (task::segment_task as FindTask, "bins of "),
+        (None, Some(_), None) => (task::segment_task as FindTask, "runs of "),
+        (None, None, _) => (task::task as FindTask, ""),
+    };
+    find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
+        let types: Vec<_> = Dtype::ALL
+            .into_iter()
+            .filter(|&dtype| find(operation, dtype, 0).is_some())
+            .map(Dtype::name)
+            .collect();
+        refused(anyhow!(
+            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
+            input,
+            types.join(", ")
+        ))
+    })
 }

@@ -135,9 +135,13 @@ impl Operation {
                 "topk",
                 "The indices and values of the greatest elements, or the smallest, up to 8; NaNs come last",
             ),
-            O::Count => ("count", "The number of elements that are not 0"),
-            O::Any => ("any", "Whether any element is not 0: true or false"),
-            O::All => ("all", "Whether no element is 0: true or false"),
+            O::Count => {
+                ("count", "The number of elements that are not 0, or for which --where holds")
+            }
+            O::Any => {
+                ("any", "Whether any element is not 0, or --where holds for any: true or false")
+            }
+            O::All => ("all", "Whether no element is 0, or --where holds for all: true or false"),
             O::Norm1 => ("norm1", "The sum of absolute values"),
             O::Norm2 => ("norm2", "The root of the sum of squares, the Euclidean norm"),
             O::SumSquares => ("sum-squares", "The sum of squares"),
@@ -191,6 +195,11 @@ impl Operation {
     /// Whether the result is a list of elements.
     pub(crate) const fn is_top(self) -> bool {
         matches!(self, O::TopK | O::BottomK)
+    }
+
+    /// Whether the operation takes a condition in place of "is not 0".
+    pub(crate) const fn has_condition(self) -> bool {
+        matches!(self, O::Count | O::Any | O::All)
     }
 
     /// Whether the result depends on which elements come first.

@@ -136,7 +136,13 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if !args.axis.is_empty() && !operation.has_rows() {
         return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
     }
-    if args.axis.is_empty() && !operation.has_segments() {
+    let has_condition = args.segments.is_some() && args.condition.is_some();
+    if args.axis.is_empty() && !operation.has_segments() && !has_condition {
+        if operation.has_condition() && args.segments.is_some() {
+            return refuse(format!(
+                "{operation} reduces no segments without a condition, such as --where '!= 0'"
+            ));
+        }
         let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!(
@@ -239,7 +245,12 @@ pub(crate) fn run<T: Item + Number>(
                 }
             };
         }
-        let mut facts = Facts::wanted(task.operation(), task.dtype(), Some(length), job.verify);
+        let mut facts = Facts::wanted(
+            (task.operation(), task.condition()),
+            task.dtype(),
+            Some(length),
+            job.verify,
+        );
         let mut depth = 0;
         if let Some(facts) = &mut facts {
             parts.feed(part, elements, facts);

@@ -17,6 +17,7 @@ use warpfold_tools::{
 
 use crate::{
     answer::{Answer, Value},
+    condition::Condition,
     device::name,
     operation::Operation,
     parts::Parts,
@@ -26,6 +27,7 @@ use crate::{
 /// All that there is to say about a reduction.
 pub(crate) struct Report<'a> {
     pub(crate) operation: Operation,
+    pub(crate) condition: Option<&'a Condition>,
     pub(crate) inputs: &'a [String],
     pub(crate) dtype: Dtype,
     pub(crate) devices: &'a [Device],
@@ -58,6 +60,9 @@ struct JsonIndexed {
 #[derive(Serialize)]
 struct Json {
     operation: &'static str,
+    /// The condition for elements that count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#where: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<JsonResult>,
     /// The axes that were reduced, numbered from 0 on.
@@ -197,6 +202,7 @@ impl Report<'_> {
         });
         Json {
             operation: self.operation.name(),
+            r#where: self.condition.map(ToString::to_string),
             result,
             axes,
             segments,
@@ -331,8 +337,9 @@ impl Report<'_> {
                 .map(|device| format!("{} ({})", name(device), device.info().name))
                 .collect();
             note(format_args!(
-                "{}{} of {n} {} elements from {}, in {pieces} piece(s), on {}",
+                "{}{}{} of {n} {} elements from {}, in {pieces} piece(s), on {}",
                 self.operation,
+                self.condition.map_or(String::new(), |condition| format!(" where {condition}")),
                 parts.as_ref().map_or(String::new(), |parts| format!(" {}", parts.described())),
                 self.dtype,
                 self.inputs.join(", "),

@@ -81,7 +81,8 @@ pub(crate) fn run<T: Item + Number>(
     {
         return Err(refused(Error::Lengths { first, second }));
     }
-    let mut facts = Facts::wanted(task.operation(), task.dtype(), n, job.verify);
+    let mut facts =
+        Facts::wanted((task.operation(), task.condition()), task.dtype(), n, job.verify);
 
     let is_whole =
         job.devices.len() == 1 && job.piece.is_none() && n.is_none_or(|n| n <= task.most());

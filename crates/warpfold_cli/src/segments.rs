@@ -145,6 +145,7 @@ pub(crate) fn exact_sum<T: Number>(answer: Answer, segment: &[T], dtype: Dtype) 
 /// A bench that reduces segments whose offsets have the type `B`.
 struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
     device: Device,
+    reduction: O,
     reducer: SegmentReducer<T, O>,
     elements: Buffer<T>,
     segments: &'a Segments,
@@ -160,22 +161,23 @@ struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
 /// Opens a bench that reduces the segments of an array.
 pub(crate) fn bench<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     segments: &'a Segments,
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
     match &segments.offsets {
         Offsets::U32(offsets) => {
-            Bench::<T, O, u32>::open(device, elements, segments, offsets, meaning)
+            Bench::<T, O, u32>::open(device, reduction, elements, segments, offsets, meaning)
         }
         Offsets::I32(offsets) => {
-            Bench::<T, O, i32>::open(device, elements, segments, offsets, meaning)
+            Bench::<T, O, i32>::open(device, reduction, elements, segments, offsets, meaning)
         }
         Offsets::U64(offsets) => {
-            Bench::<T, O, u64>::open(device, elements, segments, offsets, meaning)
+            Bench::<T, O, u64>::open(device, reduction, elements, segments, offsets, meaning)
         }
         Offsets::I64(offsets) => {
-            Bench::<T, O, i64>::open(device, elements, segments, offsets, meaning)
+            Bench::<T, O, i64>::open(device, reduction, elements, segments, offsets, meaning)
         }
     }
 }
@@ -183,6 +185,7 @@ pub(crate) fn bench<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>>(
 impl<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, B: Offset> Bench<'a, T, O, B> {
     fn open(
         device: &Device,
+        reduction: O,
         elements: &[T],
         segments: &'a Segments,
         offsets: &[B],
@@ -190,7 +193,8 @@ impl<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, B: Offset> Bench<'a,
     ) -> Result<Box<dyn PartBench + 'a>, Error> {
         Ok(Box::new(Self {
             device: device.clone(),
-            reducer: device.segment_reducer(O::default())?,
+            reduction,
+            reducer: device.segment_reducer(reduction)?,
             elements: device.upload(elements)?,
             segments,
             offsets: device.upload(offsets)?,
@@ -231,7 +235,7 @@ where
 
     /// The bits of a segment are those of a row of the same elements.
     fn depth(&self, length: u64) -> Result<u64, Error> {
-        Ok(self.device.row_reducer::<T, O>(O::default())?.depth(length))
+        Ok(self.device.row_reducer::<T, O>(self.reduction)?.depth(length))
     }
 }
 

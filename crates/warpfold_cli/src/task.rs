@@ -3,11 +3,11 @@
 
 use half::{bf16, f16};
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BinOperation, BitAnd, BitOr, BitXor, BottomK,
-    Buffer, CheckedSum, CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs,
-    Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer,
-    ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance, Statistics, Stream, Sum,
-    SumAbs, SumSquares, TopK, View, WideSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BinOperation, BitAnd,
+    BitOr, BitXor, BottomK, Buffer, CheckedSum, CompensatedSum, CountNonzero, CountWhere, Device,
+    Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
+    Norm2, Product, Reducer, ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance,
+    Statistics, Stream, Sum, SumAbs, SumSquares, TopK, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -15,6 +15,7 @@ use warpfold_tools::{arrays::Dtype, terminal::Failure};
 use crate::{
     answer::{Answer, IntoAnswer as _},
     axes::{self, Axes},
+    condition::Condition,
     keyed::{self, Keyed},
     meaning::{Meaning, deviation, exact_sum, mean, plain, ranked, root, truth, variance},
     operation::Operation,
@@ -32,6 +33,8 @@ pub(crate) trait Task<T: Item>: Sync {
     /// The number of `--ddof`, which is subtracted from the number of elements in the divisor of a
     /// variance; or that of `-k`, the most elements that `topk` finds.
     fn setting(&self) -> u64;
+    /// The condition for elements that count, if there is one.
+    fn condition(&self) -> Option<&Condition>;
     /// The most elements of one launch.
     fn most(&self) -> u64;
     /// The number of roundings between an element and the result.
@@ -81,6 +84,8 @@ pub(crate) trait Bench<T> {
 struct Typed<T: Item, O: Reduction<T>> {
     operation: Operation,
     dtype: Dtype,
+    reduction: O,
+    condition: Option<Condition>,
     calls: Calls<T, O>,
     meaning: Meaning<O::Output>,
 }
@@ -115,6 +120,7 @@ type OnDevice<T, O> = fn(
 
 type OpenBench<T, O, P> = for<'a> fn(
     &Device,
+    O,
     &[T],
     &'a P,
     &'a Meaning<<O as Reduction<T>>::Output>,
@@ -183,12 +189,16 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         self.meaning.setting
     }
 
+    fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
     fn most(&self) -> u64 {
         O::MOST
     }
 
     fn depth(&self, device: &Device, n: u64) -> Result<u64, Error> {
-        Ok(device.reducer::<T, O>(O::default())?.depth(n))
+        Ok(device.reducer::<T, O>(self.reduction)?.depth(n))
     }
 
     fn reduce(
@@ -197,14 +207,14 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
         operands: Operands<'_, T>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Answer, Error> {
-        let reducer = device.reducer::<T, O>(O::default())?;
+        let reducer = device.reducer::<T, O>(self.reduction)?;
         let result = (self.calls.from_host)(&reducer, operands, progress);
         self.meaning.answer(result)
     }
 
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error> {
         Ok(Box::new(TypedBench::<T, O> {
-            reducer: device.reducer(O::default())?,
+            reducer: device.reducer(self.reduction)?,
             launch: self.calls.on_device,
             first: device.alloc(len)?,
             second: if self.operation.is_pair() { Some(device.alloc(len)?) } else { None },
@@ -222,12 +232,20 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
     ) -> Result<Box<dyn PartBench + 'a>, Error> {
         const CHECKED: &str = "the arguments ask for no parts that are not there";
         match parts {
-            Parts::Rows(axes) => {
-                self.calls.rows.expect(CHECKED)(device, elements, axes, &self.meaning)
-            }
-            Parts::Segments(segments) => {
-                self.calls.segments.expect(CHECKED)(device, elements, segments, &self.meaning)
-            }
+            Parts::Rows(axes) => self.calls.rows.expect(CHECKED)(
+                device,
+                self.reduction,
+                elements,
+                axes,
+                &self.meaning,
+            ),
+            Parts::Segments(segments) => self.calls.segments.expect(CHECKED)(
+                device,
+                self.reduction,
+                elements,
+                segments,
+                &self.meaning,
+            ),
             Parts::Keyed(keyed) => {
                 self.calls.keyed.expect(CHECKED)(device, elements, keyed, &self.meaning)
             }
@@ -331,6 +349,8 @@ macro_rules! choose {
             $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
                 operation: $at.0,
                 dtype: $at.1,
+                reduction: $op,
+                condition: None,
                 calls: Calls::$calls(),
                 meaning: Meaning { answer: $answer, setting: $at.2 },
             }) as Box<dyn AnyTask>),)*
@@ -403,6 +423,40 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
         O::BitXor if dtype == Dtype::Bool => choose!(at, integers, BitXor, single, truth),
         O::BitXor => choose!(at, integers, BitXor, single, plain),
     }
+}
+
+/// The task of an operation over the elements for which a condition holds. The operation has
+/// conditions. Truth values are reduced as bytes. Elements of up to 64 bits have segments.
+pub(crate) fn condition_task(
+    operation: Operation,
+    dtype: Dtype,
+    condition: &Condition,
+) -> Result<Box<dyn AnyTask>, Failure> {
+    macro_rules! of_types {
+        ($op:ident: $($dtype:ident $type:ident $calls:ident),*) => {
+            match dtype {
+                $(Dtype::$dtype => Box::new(Typed::<$type, $op<$type>> {
+                    operation,
+                    dtype,
+                    reduction: $op(condition.of(dtype)?),
+                    condition: Some(condition.clone()),
+                    calls: Calls::$calls(),
+                    meaning: Meaning { answer: plain, ddof: 0 },
+                }) as Box<dyn AnyTask>,)*
+            }
+        };
+        ($op:ident) => {
+            of_types!($op: Bool u8 segmented, I8 i8 segmented, U8 u8 segmented, I16 i16 segmented,
+                U16 u16 segmented, I32 i32 segmented, U32 u32 segmented, I64 i64 segmented,
+                U64 u64 segmented, I128 i128 single, U128 u128 single, F16 f16 segmented,
+                Bf16 bf16 segmented, F32 f32 segmented, F64 f64 segmented)
+        };
+    }
+    Ok(match operation {
+        Operation::Any => of_types!(AnyWhere),
+        Operation::All => of_types!(AllWhere),
+        _ => of_types!(CountWhere),
+    })
 }
 
 /// The task of an operation over the segments of an array of a type. `None` if the operation does

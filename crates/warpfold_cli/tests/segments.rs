@@ -160,6 +160,11 @@ fn every_operation_has_segments_or_says_so() {
             assert_eq!((lines.len(), lines[0]), (4, "shape (3,)"), "{line}");
             let stderr = text(&output.stderr);
             assert!(stderr.contains("3 of 3 results agree with the CPU's"), "{line}: {stderr}");
+        } else if ["count", "any", "all"].contains(&operation) {
+            let error = format!(
+                "--segments: {operation} reduces no segments without a condition, such as --where '!= 0'"
+            );
+            refused(&folder, &line, &error);
         } else {
             let error = format!(
                 "--segments: {operation} reduces no segments, and these do: {}",

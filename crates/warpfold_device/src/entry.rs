@@ -4,28 +4,38 @@
 /// `_single` at the end of its name, which is faster for [a small
 /// input](crate#a-small-input).
 ///
-/// Each line is `name: element = reduction => raw result, loads in flight;`. Two things may follow
-/// the number of loads:
+/// Each line is `name: element = reduction => raw result, loads in flight;`. Three things may
+/// follow the number of loads, in this order:
 ///
 /// - The word `then` and the number of loads that are in flight after the whole rounds. It is at
 ///   most the first number; the default is 4. See [`grid`](crate::grid).
+/// - The word `with`, more parameters of both kernels in parentheses, and a function that makes the
+///   [`OneArray`](crate::source::OneArray) of the array's address and of these parameters. The
+///   default is [`One`](crate::source::One).
 /// - A comma and the way in which blocks combine their results, which is a
 ///   [`GridReduction`](crate::grid_reduction::GridReduction). The default is
 ///   [`Polled`](crate::grid_reduction::Polled).
 ///
 /// ```
-/// use warpfold_device::op::sum::{Sum, Wrapping};
 /// use warpfold_device::grid_reduction::Ticket;
+/// use warpfold_device::op::sum::{Sum, Wrapping};
+/// use warpfold_device::op::within::{CountWithin, Within};
 ///
 /// warpfold_device::unary! {
 ///     sum_i32: i32 = Sum<i32> => i64, 8;
 ///     sum_f64: f64 = Sum<f64> => f64, 4 then 2;
 ///     wrapping_u32: u32 = Wrapping => u32, 8, Ticket;
+///     count_up_to_u32: u32 = CountWithin<u32> => u64, 8
+///         with (most: u64) |array| Within::new(array, [0; 2], [most, 0], false);
 /// }
 /// ```
 #[macro_export]
 macro_rules! unary {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)?
+        $(with ($($more:ident: $kind:ty),*) $source:expr)?
+        $(, $way:ty)?;
+    )*) => {$(
         #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
         ///
         /// # Safety
@@ -41,10 +51,12 @@ macro_rules! unary {
             keep: f32,
             output: *mut $raw,
             slots: *mut u64,
+            $($($more: $kind,)*)?
         ) {
+            let lines = $crate::__source!(lines $($source)?);
             // SAFETY: the caller's contract is the callee's.
             unsafe {
-                $crate::grid::unary::<$t, $op, $crate::__way!($($way)?), $loads, { $crate::__rest!($($rest)?) }>(
+                $crate::grid::unary::<_, $op, $crate::__way!($($way)?), $loads, { $crate::__rest!($($rest)?) }>(
                     lines, $crate::cut::Cut { chunk, full, rest, edges }, keep, output, slots,
                 )
             }
@@ -56,15 +68,17 @@ macro_rules! unary {
             /// # Safety
             /// The launch keeps [its contract](warpfold_device#a-small-input).
             #[$crate::cuda_std::kernel]
-            #[allow(improper_ctypes_definitions)]
+            #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
             pub unsafe fn [<$name _single>](
                 first: *const $t,
                 packs: u32,
                 edges: u32,
                 output: *mut $raw,
+                $($($more: $kind,)*)?
             ) {
+                let first = $crate::__source!(first $($source)?);
                 // SAFETY: the caller's contract is the callee's.
-                unsafe { $crate::single::unary::<$t, $op>(first, packs, edges, output) }
+                unsafe { $crate::single::unary::<_, $op>(first, packs, edges, output) }
             }
         }
     )*};
@@ -136,9 +150,10 @@ macro_rules! pairs {
 /// Stamps out kernels that reduce the rows of an array ([`rows`](mod@crate::rows)): one result for
 /// each row.
 ///
-/// Each line is `name: element = reduction => raw result;`. If the operation lets the host choose,
-/// as [`Top`](crate::op::top::Top) does, a comma and the name of one more parameter follow, by
-/// which the host says what it asks for.
+/// Each line is `name: element = reduction => raw result;`. After a comma it may have more
+/// parameters, as in [`unary!`](crate::unary!). If the operation lets the host choose, as
+/// [`Top`](crate::op::top::Top) does, a comma, the word `asks` and the name of one more parameter
+/// follow, by which the host says what it asks for.
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;
@@ -149,7 +164,11 @@ macro_rules! pairs {
 /// ```
 #[macro_export]
 macro_rules! rows {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty $(, $asked:ident)?;)*) => {$(
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty
+        $(, with ($($more:ident: $kind:ty),*) $source:expr)?
+        $(, asks $asked:ident)?;
+    )*) => {$(
         #[doc = concat!("`", stringify!($op), "` of each row.")]
         ///
         /// # Safety
@@ -188,6 +207,7 @@ macro_rules! rows {
             size6: u64, stride6: i64,
             size7: u64, stride7: i64,
             size8: u64, stride8: i64,
+            $($($more: $kind,)*)?
             $($asked: u32,)?
         ) {
             use ::core::mem::MaybeUninit;
@@ -215,8 +235,9 @@ macro_rules! rows {
                 Dim { size: size8, stride: stride8 },
             ];
             let stack = (&raw mut STACK).cast::<u32>();
+            let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::rows::rows::<$t, $op>(input, output, slots, stack, plan, dims) }
+            unsafe { $crate::rows::rows::<_, $op>(input, output, slots, stack, plan, dims) }
         }
     )*};
 }
@@ -224,7 +245,8 @@ macro_rules! rows {
 /// Stamps out kernels that reduce the segments of an array ([`segments`](mod@crate::segments)): one
 /// result for each segment.
 ///
-/// Each line is `name: element = reduction => raw result;`.
+/// Each line is `name: element = reduction => raw result;`. After a comma it may have more
+/// parameters, as in [`unary!`](crate::unary!).
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;
@@ -235,7 +257,10 @@ macro_rules! rows {
 /// ```
 #[macro_export]
 macro_rules! segments {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty
+        $(, with ($($more:ident: $kind:ty),*) $source:expr)?;
+    )*) => {$(
         #[doc = concat!("`", stringify!($op), "` of each segment.")]
         ///
         /// # Safety
@@ -259,6 +284,7 @@ macro_rules! segments {
             array: u64,
             begins: *const u32,
             begin_log: u32,
+            $($($more: $kind,)*)?
         ) {
             $crate::__count!(_COUNT: $op => $raw);
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
@@ -266,8 +292,9 @@ macro_rules! segments {
                 source: boundaries, log, count, counted, elements, spans, density, task, ranges,
                 cost, status,
             };
+            let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<$t, $op>(input, output, slots, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, boundaries) }
         }
     )*};
 }
@@ -518,6 +545,18 @@ macro_rules! exact {
             unsafe { $crate::exact::exact::<$t, $limbs, $loads>(input, n, chunk, keep, output, slots) }
         }
     )*};
+}
+
+/// Expands to the source of the array at an address: the given one, or the array alone.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __source {
+    ($address:ident) => {
+        $crate::source::One($address)
+    };
+    ($address:ident $source:expr) => {
+        $source($address)
+    };
 }
 
 /// Expands to the given way of combining blocks, or to the default if none is given.

@@ -23,7 +23,7 @@ use crate::Reduction;
 use crate::cut::{Cut, MOST_LOADS, Parts, batch};
 use crate::grid_reduction::GridReduction;
 use crate::item::Item;
-use crate::source::{Even, One, Skewed, Source, Two};
+use crate::source::{Even, OneArray, Skewed, Source, Two};
 use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::streaming::Policy;
@@ -51,23 +51,23 @@ const SMALL_BLOCK: u32 = 512;
 /// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
 pub unsafe fn unary<
-    T: Item,
-    R: Reduction<Source = One<T>>,
+    S: OneArray,
+    R: Reduction<Source = S>,
     W: GridReduction<R>,
     const LOADS: usize,
     const REST: usize,
 >(
-    lines: *const T,
+    lines: S,
     cut: Cut,
     keep: f32,
     output: *mut R::Raw,
     slots: *mut u64,
 ) {
     grid::launch_dependents();
-    let parts = Parts { cut, per_pack: T::PER_PACK };
+    let parts = Parts { cut, per_pack: S::PER_PACK };
     // SAFETY: the caller's contract.
     unsafe {
-        let acc = thread_part::<R, _, LOADS, REST>(One(lines), parts, keep);
+        let acc = thread_part::<R, _, LOADS, REST>(lines, parts, keep);
         W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position));
     }
 }

@@ -76,7 +76,8 @@
 //! # The launch's contract
 //!
 //! A kernel of [`unary!`] takes `lines`, `chunk`, `full`, `rest`, `edges`, `keep`, `output` and
-//! `slots`; a kernel of [`pairs!`] takes `left` and `right` instead of `lines`. The input holds `n`
+//! `slots`; a kernel of [`pairs!`] takes `left` and `right` instead of `lines`. The parameters that
+//! follow the word `with` in a line of [`unary!`] come after all others. The input holds `n`
 //! elements, at least one, and is aligned to its element. A *pack* is 16 bytes of the input; the
 //! first pack begins at the input's first boundary of 16 bytes. The *line* is the boundary of 128
 //! bytes at or before the first pack, and `skew` is the number of packs from there to the first

@@ -12,3 +12,4 @@ pub mod norm;
 pub mod pairs;
 pub mod sum;
 pub mod top;
+pub mod within;

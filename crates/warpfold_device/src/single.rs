@@ -10,7 +10,7 @@ use crate::Reduction;
 use crate::block::block_reduce;
 use crate::cut::{Cut, Parts, batch};
 use crate::item::Item;
-use crate::source::{Even, One, Source, Two};
+use crate::source::{Even, OneArray, Source, Two};
 use crate::warp::WARP;
 use cuda_std::ext::grid;
 use cuda_std::thread;
@@ -24,14 +24,14 @@ pub const LOADS: usize = 4;
 /// # Safety
 /// The launch keeps [its contract](crate#a-small-input).
 #[inline(always)]
-pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>>(
-    first: *const T,
+pub unsafe fn unary<S: OneArray, R: Reduction<Source = S>>(
+    first: S,
     packs: u32,
     edges: u32,
     output: *mut R::Raw,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { reduce::<R, _>(One(first), packs, edges, output) }
+    unsafe { reduce::<R, _>(first, packs, edges, output) }
 }
 
 /// Reduces the pairs of two small arrays. This is the whole body of the second kernel that

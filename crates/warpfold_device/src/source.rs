@@ -97,6 +97,36 @@ impl<T: Item> Source for One<T> {
     }
 }
 
+/// A source of one array. It may give each pack and each element something to take along, such as
+/// the bounds that an element is compared with.
+pub trait OneArray: Source {
+    /// The type of the elements of the array.
+    type Element: Item;
+    /// The address of the first element.
+    fn address(self) -> *const Self::Element;
+    /// The source's pack for a pack of the array.
+    fn with_pack(self, pack: Pack) -> Self::Pack;
+    /// The source's element for an element of the array.
+    fn with_element(self, element: Self::Element) -> Self::Item;
+}
+
+impl<T: Item> OneArray for One<T> {
+    type Element = T;
+
+    #[inline(always)]
+    fn address(self) -> *const T {
+        self.0
+    }
+    #[inline(always)]
+    fn with_pack(self, pack: Pack) -> Pack {
+        pack
+    }
+    #[inline(always)]
+    fn with_element(self, element: T) -> T {
+        element
+    }
+}
+
 /// How the packs of a second array are read. They begin at the same elements as the packs of the
 /// first array.
 pub trait Reach: Copy {

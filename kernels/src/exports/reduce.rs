@@ -8,6 +8,7 @@
 //!   `wrapping`, `and`, `or`, `xor` and `count` of all widths, use the kernels of the unsigned type
 //!   of the same width.
 //! - For unsigned integers, `sumabs` is `sum` and `maxabs` is `max`.
+//! - For signed integers, `within` uses the kernels of the unsigned type, too.
 //! - For integers, `minimum` and `maximum` are `min` and `max`, and `argminimum` and `argmaximum`
 //!   are `argmin` and `argmax`.
 //!
@@ -48,6 +49,7 @@ use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares a
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
 use warpfold_device::op::top::Top;
+use warpfold_device::op::within::{CountWithin, Within};
 use warpfold_device::runs::heads::{Change, Flag};
 
 type Min<T> = Extreme<T, Smallest>;
@@ -111,7 +113,7 @@ macro_rules! kernels {
     };
     (@stamp rows_asked $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
-            warpfold_device::rows! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, asked; }
+            warpfold_device::rows! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, asks asked; }
         }
     };
     (@stamp bins $op:ident $t:ident ($raw:ty) ()) => {
@@ -216,6 +218,46 @@ kernels! {
 // registers of one of eight, and most routers ask for four or fewer. A whole array is one row.
 kernels! {
     rows_asked: [top4 top8] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
+}
+
+/// Stamps out the kernels that count elements within an interval or outside of it, for whole arrays
+/// and for rows, and for segments if the word follows: `type, loads in flight;`. The interval
+/// follows the other arguments.
+macro_rules! within {
+    ($($t:ident, $loads:literal $(, $segments:ident)?;)*) => {$(
+        pastey::paste! {
+            warpfold_device::unary! {
+                [<reduce_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
+            warpfold_device::rows! {
+                [<rows_within_ $t:lower>]: $t = CountWithin<$t> => u64,
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
+            $(
+                warpfold_device::$segments! {
+                    [<segments_within_ $t:lower>]: $t = CountWithin<$t> => u64,
+                        with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                        |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+                }
+            )?
+        }
+    )*};
+}
+
+// Counts of the elements for which a comparison holds.
+within! {
+    u8, 8, segments;
+    u16, 8, segments;
+    u32, 8, segments;
+    u64, 8, segments;
+    u128, 4;
+    F16, 8, segments;
+    Bf16, 8, segments;
+    f32, 8, segments;
+    f64, 8, segments;
 }
 
 // Segments.

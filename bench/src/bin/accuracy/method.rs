@@ -43,7 +43,7 @@ impl<O: Operation<f32, Arity = Single, Output: Into<f64>>> Method for Ours<O> {
     }
 }
 
-fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>>>(
+fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>> + Default>(
     device: &Device,
     name: &'static str,
 ) -> anyhow::Result<Box<dyn Method>> {

@@ -65,7 +65,7 @@ fn slice<T: Item>(address: u64, n: u64) -> RawSlice<T> {
     unsafe { RawSlice::new(address, n as usize) }
 }
 
-fn both<T: Item, O: Operation<T>, I>(
+fn both<T: Item, O: Operation<T> + Default, I>(
     device: &Device,
     case: &Case,
     twin: Option<&Module>,

@@ -9,7 +9,7 @@ use warpfold::{
 use crate::sample::{Sample, Whole};
 
 /// An operation whose result is known.
-pub(crate) trait Expect<T: Sample>: Operation<T> {
+pub(crate) trait Expect<T: Sample>: Operation<T> + Default {
     /// Whether the elements are 1, -1 and a few twos. Products of other elements would overflow.
     const FACTORS: bool = false;
 

@@ -34,6 +34,7 @@ impl Arity for Pair {}
 /// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU: this repository's `cust`, with the feature `cust-0_3` crates.io's too |
 /// | `&cudarc::driver::CudaSlice<T>`, `&cudarc::driver::CudaView<T>` | in the memory of the same GPU, with the feature `cudarc` |
 /// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
+/// | `&[bool]`, `&[bool; N]`, `&Vec<bool>` | on the host, as the elements of `u8` that are 1 for true and 0 for false |
 /// | `(a, b)` of any of these | a pair of the same length |
 ///
 /// Memory of `cust` and of cudarc is read in place. A [`Graph`](crate::device::Graph) cannot
@@ -43,6 +44,23 @@ impl Arity for Pair {}
 ///
 /// An input on the host is copied to the device: whole if it fits, else in chunks (see
 /// [`Reducer`](super::Reducer)).
+///
+/// In the memory of the device, truth values are elements of `u8`, too: 0 is false, and every other
+/// byte is true. The host copies them there with `bytemuck::cast_slice::<bool, u8>`. So
+/// [`CountNonzero`](super::CountNonzero), [`Any`](super::Any) and [`All`](super::All) of truth
+/// values are what NumPy's `count_nonzero`, `any` and `all` are.
+///
+/// ```
+/// use warpfold::{All, Any, Array, CountNonzero, Device};
+///
+/// let gpu = Device::simulator();
+/// let flags = [true, false, true, true];
+/// assert_eq!(gpu.reduce(&flags, CountNonzero)?, 3);
+/// assert_eq!(gpu.reduce_rows(&Array::new(&flags, &[2, 2])?, All)?, [false, true]);
+/// let flags = gpu.upload(bytemuck::cast_slice::<bool, u8>(&flags))?;
+/// assert!(gpu.reduce(flags.view(..2), Any)?);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
 pub trait Input: private::Operands<Self::Item> {
     /// The type of the elements.
     type Item: Item;
@@ -326,6 +344,26 @@ host_input!([T: Item] &[T], Host);
 host_input!([T: Item, const N: usize] &[T; N], Host);
 host_input!([T: Item] &Vec<T>, Host);
 host_input!([T: Item] &PinnedBuffer<T>, Pinned);
+
+/// Implements the traits of an input on the host that consists of truth values, whose elements are
+/// their bytes.
+macro_rules! host_bools {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> Input for $type {
+            type Item = u8;
+            type Arity = Single;
+        }
+        impl<$($generics)*> Operands<u8> for $type {
+            fn operands(&self) -> (Operand<'_, u8>, Option<Operand<'_, u8>>) {
+                (Operand::Host(bytemuck::cast_slice::<bool, u8>(&self[..])), None)
+            }
+        }
+    };
+}
+
+host_bools!([] & [bool]);
+host_bools!([const N: usize] &[bool; N]);
+host_bools!([] &Vec<bool>);
 
 impl<A, B> Input for (A, B)
 where

@@ -81,6 +81,7 @@ use crate::device::{Arg, Device, Stream};
 
 use engine::{Cache, Engine};
 use input::{Operand, Place};
+use operation::{MORE, More};
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
 pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
@@ -90,10 +91,10 @@ pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
 pub use op::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, BottomK, CheckedSum,
-    CompensatedSum, CountNan, CountNonzero, Dot, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
-    Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product, SoftmaxStats, SquaredDistance,
-    Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor,
+    BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, Dot, Is, LogSumExp,
+    Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product,
+    SoftmaxStats, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
 };
 pub use operation::{BinOperation, Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
@@ -133,17 +134,19 @@ pub struct Reducer<T, O> {
     engine: Arc<Engine>,
     machine: Machine,
     memory_limit: Option<u64>,
+    more: Option<More>,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for Reducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, machine, memory_limit, operation } = self;
+        let Self { device, engine, machine, memory_limit, more, operation } = self;
         Self {
             device: device.clone(),
             engine: Arc::clone(engine),
             machine: *machine,
             memory_limit: *memory_limit,
+            more: *more,
             operation: *operation,
         }
     }
@@ -380,8 +383,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ) -> Result<(), Error> {
         let n = first.len;
         if let Some(asked) = O::ASKED {
-            let (words, asked) = (asked.words, Some(asked.asked));
-            let call = rows::Call { kernel: self.engine.kernel(), op: O::NAME, words, asked };
+            let (words, more) = (asked.words, &[Arg::U32(asked.asked)]);
+            let call = rows::Call { kernel: self.engine.kernel(), op: O::NAME, words, more };
             return call.launch_whole(&self.device, first, out, stream);
         }
         for place in [Some(first), second].into_iter().flatten() {
@@ -401,8 +404,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let single =
             self.engine.single().filter(|_| is_even && shape.is_single(extent.packs(), O::CLASS));
         let [full, rest, edges] = extent.cut(shape.chunk).map(Arg::U32);
-        // Two inputs at most, and seven other arguments.
-        let mut args = [Arg::U32(0); 9];
+        // Two inputs at most, seven other arguments, and those of a constant.
+        let mut args = [Arg::U32(0); 9 + MORE];
         let mut number = 0;
         let mut push = |more: &[Arg]| {
             args[number..][..more.len()].copy_from_slice(more);
@@ -425,6 +428,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             }
             push(&[Arg::F32(shape.keep), Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
         }
+        push(self.more.as_slice().as_flattened());
         let kernel = single.unwrap_or(self.engine.kernel());
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
         // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has
@@ -457,7 +461,7 @@ impl Device {
     ///
     /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
     /// reports an error.
-    pub fn reducer<T: Item, O: Operation<T>>(&self, _operation: O) -> Result<Reducer<T, O>, Error> {
+    pub fn reducer<T: Item, O: Operation<T>>(&self, operation: O) -> Result<Reducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::KERNEL, size_of::<O::Raw>())?;
         let machine = Machine::new(self);
         Ok(Reducer {
@@ -465,6 +469,7 @@ impl Device {
             engine,
             machine,
             memory_limit: None,
+            more: operation.more(),
             operation: PhantomData,
         })
     }

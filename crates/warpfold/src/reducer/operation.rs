@@ -2,19 +2,28 @@
 
 use bytemuck::Pod;
 
+use crate::device::Arg;
+
 use super::{
     Error, Item,
     input::{Arity, Single},
     shapes::KernelClass,
 };
 
-/// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
+/// The number of arguments that follow the others of a kernel, in an operation with a constant.
+pub(super) const MORE: usize = 5;
+
+/// These arguments.
+pub(crate) type More = [Arg; MORE];
+
+/// An operation over elements of type `T`, such as [`Sum`](super::Sum). Most operations are types
+/// without data; some hold constants, such as [`CountWhere`](super::CountWhere).
 ///
 /// An operation is associative and commutative, so the device may combine elements in any order.
 /// Over floats this holds up to rounding; the documentation of [`reducer`](super) lists the
 /// properties on which the order depends, and with it the bits. The trait cannot be implemented
 /// outside this crate.
-pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
+pub trait Operation<T: Item>: Copy + Send + Sync + private::Kernel<T> + 'static {
     /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two inputs of the same
     /// length.
     type Arity: Arity;
@@ -33,6 +42,12 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     /// that number, and [`TopK`](super::TopK) and [`BottomK`](super::BottomK), because their
     /// kernels keep indices in 32 bits. For rows and axes it is the most elements of a row.
     const MOST: u64 = u64::MAX;
+
+    /// The last arguments of the kernels, if the operation has a constant.
+    #[doc(hidden)]
+    fn more(self) -> Option<More> {
+        None
+    }
 
     /// The raw result of an empty input. `None` if the operation has no result for an empty input.
     fn identity() -> Option<Self::Raw>;
@@ -107,7 +122,9 @@ impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperat
 /// ([`Device::reduce_segments`](crate::Device::reduce_segments)): [`Sum`](super::Sum),
 /// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
 /// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
-/// `f16`, `bf16`, `f32` and `f64`. The trait cannot be implemented outside this crate.
+/// `f16`, `bf16`, `f32` and `f64`; and [`CountWhere`](super::CountWhere),
+/// [`AnyWhere`](super::AnyWhere) and [`AllWhere`](super::AllWhere), of these types and `i8`, `i16`
+/// and `u16`. The trait cannot be implemented outside this crate.
 pub trait SegmentOperation<T: Item>:
     Operation<T, Arity = Single> + private::SegmentKernel<T>
 {

@@ -7,7 +7,7 @@ use warpfold::{ArgMin, Device, Item, Moments, SegmentOperation, Sum};
 
 use super::{kinds_of_lengths, seed::random, support::devices};
 
-fn check<T: Item, O: SegmentOperation<T, Output: Debug>>(
+fn check<T: Item, O: SegmentOperation<T, Output: Debug> + Default>(
     device: &Device,
     lengths: &[usize],
     mut value: impl FnMut() -> T,

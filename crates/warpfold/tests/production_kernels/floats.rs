@@ -111,6 +111,33 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     compensated::<T>(bench, random);
     exponentials::<T>(bench, random);
     numbers::<T>(bench, random);
+    within::<T>(bench, random);
+}
+
+/// Elements within intervals: a NaN lies in none, and both zeros are equal.
+fn within<T: Float>(bench: &Bench, random: &mut StdRng) {
+    let values: Vec<T> = (0..ELEMENTS)
+        .map(|_| match random.random_range(0..16) {
+            0 => T::from_f64(f64::NAN),
+            1 => T::from_f64(-f64::NAN),
+            2 => T::from_f64(-0.0),
+            3 => T::from_f64(f64::INFINITY),
+            4 => T::from_f64(f64::NEG_INFINITY),
+            _ => T::from_f64(f64::from(random.random_range(-8..=8)) / 4.0),
+        })
+        .collect();
+    let inf = f64::INFINITY;
+    for [least, most] in [[0.0, inf], [-inf, -0.0], [-0.5, 1.25], [f64::NAN, 1.0], [inf, -inf]] {
+        // The bounds of halves are `f32`.
+        let bits = [least, most].map(|bound| {
+            let mut bits = [0; 16];
+            let bound = T::Wide::from_f64(bound);
+            let bytes = bytemuck::bytes_of(&bound);
+            bits[..bytes.len()].copy_from_slice(bytes);
+            u128::from_le_bytes(bits)
+        });
+        bench.run_within(T::NAME, &values, bits, |x| (least..=most).contains(&x.to_f64()));
+    }
 }
 
 /// Samples of values. Each has a combination of special values that the others lack.

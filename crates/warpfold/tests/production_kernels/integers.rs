@@ -154,6 +154,15 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
             checked(x, raw, size)
         });
     }
+    if !T::SIGNED {
+        let other = *others.iter().find(|&&other| other != values[0]).unwrap();
+        let bounds = [values[0].min(other), values[0].max(other)];
+        let bits = bounds.map(T::extended);
+        bench.run_within(T::NAME, &values, bits, |&x| x >= bounds[0] && x <= bounds[1]);
+        // An interval may go around the end of the type, as those of signed integers do.
+        let around = [bits[1], bits[0]];
+        bench.run_within(T::NAME, &values, around, |&x| x >= bounds[1] || x <= bounds[0]);
+    }
     where_they_are(bench, &values);
     moments(bench, &values);
 }

@@ -78,12 +78,19 @@ struct Bench {
     device: Device,
     slots: RefCell<Buffer<u64>>,
     launched: RefCell<BTreeSet<String>>,
+    /// The arguments that follow those of every kernel.
+    more: RefCell<Vec<Arg>>,
 }
 
 impl Bench {
     fn new(device: Device) -> Self {
         let slots = device.upload(&vec![0; 1 << 15]).unwrap();
-        Self { device, slots: slots.into(), launched: BTreeSet::new().into() }
+        Self {
+            device,
+            slots: slots.into(),
+            launched: BTreeSet::new().into(),
+            more: Vec::new().into(),
+        }
     }
 
     fn kernel(&self, name: &str) -> Kernel {
@@ -134,6 +141,27 @@ impl Bench {
         }
     }
 
+    /// Launches the kernel `reduce_within_<element>` for the elements from `least` to `most`, which
+    /// are given by their bits, and for the other ones. `is_within` is plain Rust.
+    fn run_within<T: Pod>(
+        &self,
+        element: &str,
+        values: &[T],
+        [least, most]: [u128; 2],
+        is_within: impl Fn(&T) -> bool,
+    ) {
+        for outside in [false, true] {
+            let words = [least, least >> 64, most, most >> 64];
+            let words = words.map(|word| Arg::U64(word as u64));
+            *self.more.borrow_mut() = [&words[..], &[Arg::U32(outside.into())]].concat();
+            self.run(&format!("reduce_within_{element}"), [values], |[x], raw| {
+                let count = x.iter().filter(|x| is_within(x) != outside).count() as u64;
+                same(raw, &count.to_le_bytes())
+            });
+        }
+        self.more.borrow_mut().clear();
+    }
+
     fn launch<T: Pod>(&self, kernel: &Kernel, case: Case, buffers: &[Buffer<T>]) -> Vec<u8> {
         let Cut { addresses, to_boundary, packs, skew, edges } = case.cut(buffers);
         let end = skew + packs;
@@ -155,6 +183,7 @@ impl Bench {
             Arg::Pointer(output.address()),
             Arg::Pointer(slots.address()),
         ]);
+        args.extend_from_slice(&self.more.borrow());
         self.device.start(kernel, LaunchShape::linear(grid, case.block, 0), &args).unwrap();
         let left = slots.copy_to_host().unwrap();
         if left.iter().any(|&word| word != 0) {
@@ -183,6 +212,7 @@ impl Bench {
         let firsts = addresses.into_iter().map(|address| Arg::Pointer(address + to_boundary));
         let mut args: Vec<Arg> = firsts.collect();
         args.extend([Arg::U32(packs as u32), Arg::U32(edges), Arg::Pointer(output.address())]);
+        args.extend_from_slice(&self.more.borrow());
         self.device.start(kernel, LaunchShape::linear(1, case.block, 0), &args).unwrap();
         Some(output.copy_to_host().unwrap())
     }

@@ -367,7 +367,7 @@ fn what_does_not_fit_is_refused() {
         "the first input has 3 elements and the second 2: both must have the same number"
     );
     assert!(matches!(
-        device.reduce((&[1.0f32][..], &[][..]), Dot),
+        device.reduce((&[1.0f32][..], &[0.0; 0][..]), Dot),
         Err(Error::Lengths { first: 1, second: 0 })
     ));
 
@@ -435,7 +435,7 @@ fn indices_may_have_more_than_32_bits() {
 /// Every kernel that an operation names exists.
 #[test]
 fn every_operation_has_its_kernel() {
-    fn check<T: Item, O: Operation<T>>(device: &Device) {
+    fn check<T: Item, O: Operation<T> + Default>(device: &Device) {
         let reducer = device
             .reducer::<T, _>(O::default())
             .unwrap_or_else(|error| panic!("{} of {}: {error}", O::NAME, T::NAME));

@@ -74,7 +74,7 @@ fn assert_near(result: f64, exact: f64, bound: f64, what: &str) {
 }
 
 /// The depth of the tree of additions of this operation over this input.
-fn depth<T: Float, O: Operation<T, Arity = warpfold::reducer::Single>>(
+fn depth<T: Float, O: Operation<T, Arity = warpfold::reducer::Single> + Default>(
     device: &Device,
     input: View<'_, T>,
 ) -> u64 {

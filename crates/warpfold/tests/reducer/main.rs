@@ -9,6 +9,7 @@ mod support;
 
 mod calls;
 mod cases;
+mod comparisons;
 mod exponentials;
 mod floats;
 mod host;

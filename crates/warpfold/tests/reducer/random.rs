@@ -10,7 +10,7 @@ use warpfold::{ArgMax, CheckedSum, Device, Dot, Min, MinMax, Sum, WrappingSum};
 
 use crate::cases::{Placed, seed};
 
-fn check<T: std::fmt::Debug>(
+pub(crate) fn check<T: std::fmt::Debug>(
     strategy: impl Strategy<Value = T>,
     test: impl Fn(&Device, T) -> Result<(), TestCaseError>,
 ) {

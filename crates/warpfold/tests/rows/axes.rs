@@ -68,8 +68,11 @@ impl Case {
         (rows.map(|place| values[place]).collect(), steps.len())
     }
 
-    fn check<T: Item, O: RowOperation<T>>(&self, device: &Device, make: impl Fn(usize) -> T)
-    where
+    fn check<T: Item, O: RowOperation<T> + Default>(
+        &self,
+        device: &Device,
+        make: impl Fn(usize) -> T,
+    ) where
         O::Output: std::fmt::Debug,
     {
         let values: Vec<T> = (0..self.len).map(make).collect();

@@ -15,7 +15,7 @@ fn values(n: usize) -> Vec<f32> {
 }
 
 /// The results of one operation over rows, as text that shows each bit.
-fn text<T: Item, O: RowOperation<T>>(
+fn text<T: Item, O: RowOperation<T> + Default>(
     device: &Device,
     values: &[T],
     shape: &[u64],
@@ -31,7 +31,7 @@ where
 }
 
 /// Checks that the row `row` has the same result wherever it lies.
-fn check<T: Item, O: RowOperation<T>>(device: &Device, row: &[T], others: &[T])
+fn check<T: Item, O: RowOperation<T> + Default>(device: &Device, row: &[T], others: &[T])
 where
     O::Output: std::fmt::Debug,
 {

@@ -2,19 +2,20 @@
 //! wrote, no barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, Array, BottomK, Device, Item, LogSumExp, Moments, NanSum, RowOperation, Sum, TopK,
+    ArgMax, Array, BottomK, CountWhere, Device, Is, Item, LogSumExp, Moments, NanSum, RowOperation,
+    Sum, TopK,
     half::f16,
     testing::{Instrument, Seen},
 };
 
 /// Reduces an array of any values along its last axis, and fails if a check finds something.
-fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T) {
+fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T, operation: O) {
     let device = Device::simulator_with(Instrument::Check);
     let reach: i64 = shape.iter().zip(strides).map(|(&n, s)| (n as i64 - 1) * s).sum();
     // The buffer ends with the array's last element, so that a read behind it is seen.
     let buffer = device.upload(&vec![value; reach as usize + 1]).unwrap();
     let array = Array::with_strides(&buffer, shape, strides, 0).unwrap();
-    let results = device.reduce_axes(&array, &[-1], O::default());
+    let results = device.reduce_axes(&array, &[-1], operation);
     let name = format!("{} of {}: {shape:?} {strides:?}", O::NAME, T::NAME);
     assert!(results.is_ok(), "{name}");
     let observations = device.take_observations();
@@ -27,7 +28,7 @@ fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T) 
 }
 
 /// Each way of staging, whole rows and parts of rows, and rows of several tasks.
-fn check_layouts<T: Item, O: RowOperation<T>>(value: T) {
+fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
     for (shape, strides) in [
         ([300, 1], [1, 1]),
         ([300, 5], [5, 1]),
@@ -41,20 +42,22 @@ fn check_layouts<T: Item, O: RowOperation<T>>(value: T) {
         ([33, 77], [2, 66]),
         ([2, 5000], [1, 4]),
     ] {
-        check::<T, O>(&shape, &strides, value);
+        check(&shape, &strides, value, operation);
     }
 }
 
 #[test]
 fn no_check_finds_anything() {
-    check_layouts::<f32, Sum>(1.0);
-    check_layouts::<u8, Sum>(1);
-    check_layouts::<f16, ArgMax>(f16::ONE);
-    check_layouts::<f64, Moments>(1.0);
-    check_layouts::<f32, LogSumExp>(1.0);
-    check_layouts::<f32, NanSum>(1.0);
-    check_layouts::<i128, Sum>(1);
-    check_layouts::<u8, TopK<8>>(1);
-    check_layouts::<f32, TopK<3>>(1.0);
-    check_layouts::<f64, BottomK<8>>(1.0);
+    check_layouts::<f32, _>(1.0, Sum);
+    check_layouts::<u8, _>(1, Sum);
+    check_layouts::<f16, _>(f16::ONE, ArgMax);
+    check_layouts::<f64, _>(1.0, Moments);
+    check_layouts::<f32, _>(1.0, LogSumExp);
+    check_layouts::<f32, _>(1.0, NanSum);
+    check_layouts::<i128, _>(1, Sum);
+    check_layouts::<i16, _>(1, CountWhere(Is::Greater(-5)));
+    check_layouts::<f64, _>(1.0, CountWhere(Is::NotEqual(1.0)));
+    check_layouts::<u8, _>(1, TopK::<8>);
+    check_layouts::<f32, _>(1.0, TopK::<3>);
+    check_layouts::<f64, _>(1.0, BottomK::<8>);
 }

@@ -3,10 +3,10 @@
 
 use rand::Rng;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr, BitXor, CheckedSum,
-    CompensatedSum, CountNan, CountNonzero, Device, ExpSum, Item, LogSumExp, Max, MaxAbs, Maximum,
-    Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Product, RowOperation, SoftmaxStats,
-    Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr,
+    BitXor, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, Device, ExpSum, Is,
+    Item, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2,
+    Product, RowOperation, SoftmaxStats, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
     half::{bf16, f16},
 };
 
@@ -74,6 +74,74 @@ of_types! {
         [Sum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
          CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum NanSum NanMean CountNan];
     wide_sums: |x| (x % 8).into(), [f32], [WideSum];
+}
+
+/// All comparisons over all types: the results are those of plain Rust.
+#[test]
+fn comparisons() {
+    fn check<T: Item>(device: &Device, make: impl Fn(u8) -> T)
+    where
+        CountWhere<T>: RowOperation<T, Output = u64>,
+        AnyWhere<T>: RowOperation<T, Output = bool>,
+        AllWhere<T>: RowOperation<T, Output = bool>,
+    {
+        let mut random = random();
+        let values: Vec<T> = (0..20_000).map(|_| make(random.random())).collect();
+        for (k, length) in LENGTHS.into_iter().enumerate() {
+            let constant = make(random.random());
+            let comparison = [
+                Is::Equal(constant),
+                Is::NotEqual(constant),
+                Is::Less(constant),
+                Is::LessOrEqual(constant),
+                Is::Greater(constant),
+                Is::GreaterOrEqual(constant),
+                Is::InRange(make(3), constant),
+            ][k % 7];
+            let rows = (values.len() / length).min(40);
+            let values = &values[..rows * length];
+            let matrix = Array::new(values, &[rows as u64, length as u64]).unwrap();
+            let counts: Vec<usize> = values
+                .chunks(length)
+                .map(|row| row.iter().filter(|&&x| comparison.holds(x)).count())
+                .collect();
+            let at = format!("{rows} rows of {length} {}, {comparison:?}", T::NAME);
+            let found = device.reduce_rows(&matrix, CountWhere(comparison)).unwrap();
+            assert!(found.iter().zip(&counts).all(|(&a, &b)| a == b as u64), "{at}");
+            let found = device.reduce_rows(&matrix, AnyWhere(comparison)).unwrap();
+            assert!(found.iter().zip(&counts).all(|(&any, &b)| any == (b > 0)), "{at}");
+            let found = device.reduce_rows(&matrix, AllWhere(comparison)).unwrap();
+            assert!(found.iter().zip(&counts).all(|(&all, &b)| all == (b == length)), "{at}");
+            // The same elements as the columns of another matrix.
+            let shape = [length as u64, rows as u64];
+            let strides = [1, length as i64];
+            let columns = Array::with_strides(values, &shape, &strides, 0).unwrap();
+            let found = device.reduce_axes(&columns, &[0], CountWhere(comparison)).unwrap();
+            assert!(found.iter().zip(&counts).all(|(&a, &b)| a == b as u64), "columns of {at}");
+        }
+    }
+    let special = |x: u8| match x {
+        0..=20 => f32::NAN,
+        21..=40 => -0.0,
+        41..=60 => f32::INFINITY,
+        _ => f32::from(x.cast_signed()) / 8.0,
+    };
+    for device in devices() {
+        check::<i8>(&device, u8::cast_signed);
+        check::<u8>(&device, |x| x);
+        check::<i16>(&device, |x| x.cast_signed().into());
+        check::<u16>(&device, u16::from);
+        check::<i32>(&device, |x| x.cast_signed().into());
+        check::<u32>(&device, u32::from);
+        check::<i64>(&device, |x| x.cast_signed().into());
+        check::<u64>(&device, u64::from);
+        check::<i128>(&device, |x| x.cast_signed().into());
+        check::<u128>(&device, u128::from);
+        check::<f16>(&device, |x| f16::from_f32(special(x)));
+        check::<bf16>(&device, |x| bf16::from_f32(special(x)));
+        check::<f32>(&device, special);
+        check::<f64>(&device, |x| special(x).into());
+    }
 }
 
 /// Moments are computed by divisions, so they agree to some digits only.

@@ -2,19 +2,24 @@
 //! barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, Device, Item, Moments, Offset, SegmentOperation, Sum,
+    ArgMax, CountWhere, Device, Is, Item, Moments, Offset, SegmentOperation, Sum,
     half::f16,
     testing::{Instrument, Seen},
 };
 
 use super::offsets;
 
-fn check<T: Item, O: SegmentOperation<T>, B: Offset>(value: T, offsets: &[B], end: usize) {
+fn check<T: Item, O: SegmentOperation<T>, B: Offset>(
+    value: T,
+    offsets: &[B],
+    end: usize,
+    operation: O,
+) {
     let device = Device::simulator_with(Instrument::Check);
     // The buffers end with the last element and offset, so that a read behind them is seen.
     let values = device.upload(&vec![value; end]).unwrap();
     let offsets = device.upload(offsets).unwrap();
-    let results = device.reduce_segments(&values, &offsets, O::default());
+    let results = device.reduce_segments(&values, &offsets, operation);
     let name = format!("{} of {}, offsets of {}", O::NAME, T::NAME, B::NAME);
     assert!(results.is_ok(), "{name}");
     let observations = device.take_observations();
@@ -26,22 +31,23 @@ fn check<T: Item, O: SegmentOperation<T>, B: Offset>(value: T, offsets: &[B], en
     }
 }
 
-fn check_lengths<T: Item, O: SegmentOperation<T>>(value: T) {
+fn check_lengths<T: Item, O: SegmentOperation<T>>(value: T, operation: O) {
     let tiny: Vec<usize> = (0..900).map(|i| i % 4 + 1).collect();
     let mixed: Vec<usize> = (0..200).map(|i| (i * 37) % 150 + 1).collect();
     for lengths in [&tiny[..], &mixed, &[1, 5000, 2, 40_001, 3, 1]] {
         let offsets = offsets(1, lengths);
         let end = *offsets.last().unwrap();
-        check::<T, O, u32>(value, &offsets, end as usize);
+        check(value, &offsets, end as usize, operation);
         let wide: Vec<i64> = offsets.into_iter().map(i64::from).collect();
-        check::<T, O, i64>(value, &wide, end as usize);
+        check(value, &wide, end as usize, operation);
     }
 }
 
 #[test]
 fn no_check_finds_anything() {
-    check_lengths::<f32, Sum>(1.0);
-    check_lengths::<u8, Sum>(1);
-    check_lengths::<f16, ArgMax>(f16::ONE);
-    check_lengths::<f64, Moments>(1.0);
+    check_lengths::<f32, _>(1.0, Sum);
+    check_lengths::<u8, _>(1, Sum);
+    check_lengths::<f16, _>(f16::ONE, ArgMax);
+    check_lengths::<f64, _>(1.0, Moments);
+    check_lengths::<i16, _>(1, CountWhere(Is::Greater(-5)));
 }

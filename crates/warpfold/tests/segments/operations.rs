@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use rand::{Rng, distr::StandardUniform, prelude::Distribution};
 use warpfold::{
-    ArgMax, ArgMin, Array, Device, Item, Max, Min, MinMax, Moments, RowOperation, SegmentOperation,
-    Sum,
+    AllWhere, AnyWhere, ArgMax, ArgMin, Array, CountWhere, Device, Is, Item, Max, Min, MinMax,
+    Moments, RowOperation, SegmentOperation, Sum,
     half::{bf16, f16},
 };
 
@@ -14,7 +14,7 @@ use super::{offsets, seed::random, segments, support::devices};
 /// Compares the segments with rows, as text that shows each bit.
 fn check<T: Item, O>(device: &Device, values: &[T], offsets: &[u32])
 where
-    O: RowOperation<T> + SegmentOperation<T>,
+    O: RowOperation<T> + SegmentOperation<T> + Default,
     O::Output: Debug,
 {
     let results = device.reduce_segments(values, offsets, O::default()).unwrap();
@@ -80,5 +80,64 @@ fn a_segment_is_as_a_row() {
         check_all::<bf16>(&device, floats(bf16::from_f32), &offsets);
         check_all::<f32>(&device, floats(|x| x), &offsets);
         check_all::<f64>(&device, floats(f64::from), &offsets);
+    }
+}
+
+/// The results of comparisons are those of plain Rust, also for empty segments.
+#[test]
+fn comparisons() {
+    fn check<T: Item>(device: &Device, values: &[T], offsets: &[u32])
+    where
+        CountWhere<T>: SegmentOperation<T, Output = u64>,
+        AnyWhere<T>: SegmentOperation<T, Output = bool>,
+        AllWhere<T>: SegmentOperation<T, Output = bool>,
+    {
+        let constant = values[0];
+        for comparison in [
+            Is::Equal(constant),
+            Is::NotEqual(constant),
+            Is::Less(constant),
+            Is::LessOrEqual(constant),
+            Is::Greater(constant),
+            Is::GreaterOrEqual(constant),
+            Is::InRange(constant, values[1]),
+        ] {
+            let counts = device.reduce_segments(values, offsets, CountWhere(comparison)).unwrap();
+            let any = device.reduce_segments(values, offsets, AnyWhere(comparison)).unwrap();
+            let all = device.reduce_segments(values, offsets, AllWhere(comparison)).unwrap();
+            assert_eq!(counts.len(), offsets.len() - 1);
+            for (i, segment) in segments(values, offsets).enumerate() {
+                let holds = |x: &&T| comparison.holds(**x);
+                let name = format!("{}, {comparison:?}, segment {i}", T::NAME);
+                assert_eq!(counts[i], segment.iter().filter(holds).count() as u64, "{name}");
+                assert_eq!(any[i], counts[i] > 0, "{name}");
+                assert_eq!(all[i], counts[i] == segment.len() as u64, "{name}");
+            }
+        }
+    }
+    fn of<T: Item>(mut value: impl FnMut() -> T, offsets: &[u32], device: &Device)
+    where
+        CountWhere<T>: SegmentOperation<T, Output = u64>,
+        AnyWhere<T>: SegmentOperation<T, Output = bool>,
+        AllWhere<T>: SegmentOperation<T, Output = bool>,
+    {
+        let n = *offsets.last().unwrap() as usize;
+        let values: Vec<T> = (0..n).map(|_| value()).collect();
+        check(device, &values, offsets);
+    }
+    let offsets = offsets(3, &[1, 0, 1, 2, 3, 40, 0, 0, 700, 5, 5, 5, 9000, 33, 1]);
+    for device in devices() {
+        of::<i8>(integers(), &offsets, &device);
+        of::<u8>(integers(), &offsets, &device);
+        of::<i16>(integers(), &offsets, &device);
+        of::<u16>(integers(), &offsets, &device);
+        of::<i32>(integers(), &offsets, &device);
+        of::<u32>(integers(), &offsets, &device);
+        of::<i64>(integers(), &offsets, &device);
+        of::<u64>(integers(), &offsets, &device);
+        of::<f16>(floats(f16::from_f32), &offsets, &device);
+        of::<bf16>(floats(bf16::from_f32), &offsets, &device);
+        of::<f32>(floats(|x| x), &offsets, &device);
+        of::<f64>(floats(f64::from), &offsets, &device);
     }
 }

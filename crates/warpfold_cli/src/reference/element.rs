@@ -1,12 +1,14 @@
 //! The elements as the reference sees them.
 
+use std::str::FromStr;
+
 use half::{bf16, f16};
 use warpfold::reducer::Item;
 
 use crate::answer::IntoValue;
 
 /// A type of elements that the reference understands.
-pub(crate) trait Number: Item + IntoValue {
+pub(crate) trait Number: Item + IntoValue + FromStr {
     /// The value as a sign and a magnitude; `(false, 0)` for a float.
     fn integer(self) -> (bool, u128);
     /// The value of a float, which is exact; for an integer the nearest `f64`.

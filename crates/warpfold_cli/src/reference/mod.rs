@@ -18,6 +18,7 @@ use warpfold_tools::arrays::Dtype;
 
 use crate::{
     answer::{Answer, Value},
+    condition::Condition,
     operation::Operation,
     wrap::may_wrap,
 };
@@ -66,7 +67,7 @@ impl Facts {
     /// The facts that are needed: for the comparison, or to find out whether the result of an
     /// operation over `n` elements has wrapped around.
     pub(crate) fn wanted(
-        operation: Operation,
+        (operation, condition): (Operation, Option<&Condition>),
         dtype: Dtype,
         n: Option<u64>,
         is_verified: bool,
@@ -118,7 +119,7 @@ impl Facts {
             | O::MaxAbs => Kind::Order(Order::new(operation)),
             O::TopK => Kind::Top(Top::new(true)),
             O::BottomK => Kind::Top(Top::new(false)),
-            O::Count | O::Any | O::All => Kind::Count(Count::default()),
+            O::Count | O::Any | O::All => Kind::Count(Count::new(condition.cloned(), dtype)),
             O::BitAnd | O::BitOr | O::BitXor => Kind::Bits(Bits::new(dtype)),
         };
         Some(Self { operation, dtype, kind, n: 0, is_verified })

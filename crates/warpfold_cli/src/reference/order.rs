@@ -6,6 +6,7 @@ use warpfold_tools::arrays::Dtype;
 use super::element::Number;
 use crate::{
     answer::{Answer, Value},
+    condition::Condition,
     operation::Operation,
 };
 
@@ -121,22 +122,35 @@ impl Order {
     }
 }
 
-/// The number of elements that are not 0.
-#[derive(Default)]
+/// The number of elements for which a condition holds, or that are not 0.
 pub(super) struct Count {
-    nonzero: u64,
+    condition: Option<Condition>,
+    dtype: Dtype,
+    counted: u64,
 }
 
 impl Count {
+    pub(super) fn new(condition: Option<Condition>, dtype: Dtype) -> Self {
+        Self { condition, dtype, counted: 0 }
+    }
+
     pub(super) fn feed<T: Number>(&mut self, elements: &[T]) {
-        self.nonzero += elements.iter().filter(|element| element.is_nonzero()).count() as u64;
+        let comparison = self.condition.as_ref().map(|condition| {
+            // The task has been made of the same condition.
+            condition.of::<T>(self.dtype).unwrap_or_else(|_| panic!("the constant is checked"))
+        });
+        let counts = |element: T| match comparison {
+            Some(comparison) => comparison.holds(element),
+            None => element.is_nonzero(),
+        };
+        self.counted += elements.iter().filter(|&&element| counts(element)).count() as u64;
     }
 
     pub(super) fn answer(&self, operation: Operation, n: u64) -> Answer {
         Answer::One(match operation {
-            Operation::Any => Value::Bool(self.nonzero > 0),
-            Operation::All => Value::Bool(self.nonzero == n),
-            _ => Value::Int(self.nonzero.into()),
+            Operation::Any => Value::Bool(self.counted > 0),
+            Operation::All => Value::Bool(self.counted == n),
+            _ => Value::Int(self.counted.into()),
         })
     }
 }

@@ -9,7 +9,7 @@ const INTEGERS: [i32; 5] = [3, -7, 0, 12, 12];
 const FLOATS: [f32; 5] = [0.5, -1.25, 3.0, 0.75, 3.0];
 
 fn facts<T: Number>(operation: Operation, dtype: Dtype, elements: &[T]) -> Facts {
-    let mut facts = Facts::wanted(operation, dtype, None, true).expect("it is verified");
+    let mut facts = Facts::wanted((operation, None), dtype, None, true).expect("it is verified");
     facts.feed(&elements[..2], Some(&elements[..2]));
     facts.feed(&elements[2..], Some(&elements[2..]));
     facts
@@ -132,19 +132,19 @@ fn the_first_of_equal_elements_counts() {
 fn wrapped_integers_are_noticed() {
     let facts = |elements: &[i64]| {
         let mut facts =
-            Facts::wanted(Operation::Dot, Dtype::I64, Some(2), false).expect("it may wrap");
+            Facts::wanted((Operation::Dot, None), Dtype::I64, Some(2), false).expect("it may wrap");
         facts.feed(elements, Some(elements));
         facts
     };
     assert_eq!(facts(&[1 << 31, 5]).wrapped(), Some(false));
     assert_eq!(facts(&[1 << 31, 1 << 31]).wrapped(), Some(true));
     let mut product =
-        Facts::wanted(Operation::Product, Dtype::U64, None, false).expect("it may wrap");
+        Facts::wanted((Operation::Product, None), Dtype::U64, None, false).expect("it may wrap");
     product.feed(&[u64::MAX, 2], None);
     assert_eq!(product.wrapped(), Some(true));
     product.feed(&[0u64], None);
     assert_eq!(product.wrapped(), Some(false));
-    assert!(Facts::wanted(Operation::Dot, Dtype::I8, Some(1 << 30), false).is_none());
+    assert!(Facts::wanted((Operation::Dot, None), Dtype::I8, Some(1 << 30), false).is_none());
     let wrapped = Answer::One(Value::Int(BigInt::ZERO));
     assert!(facts(&[1 << 32, 0]).verdict(&wrapped, 1, 0).agrees);
 }

@@ -27,7 +27,8 @@
 //! # The launch's contract
 //!
 //! A kernel of [`rows!`](crate::rows!) takes `input`, `output`, `slots`, and a [`Plan`] and its
-//! [`Dim`]s number by number. There is at least one row. A row may have no element.
+//! [`Dim`]s number by number, and then the parameters that follow the word `with`. There is at
+//! least one row. A row may have no element.
 //!
 //! - Row `r` and step `k`, which both count from 0, are the element at `input` plus the offset of
 //!   `r` by the first [`Plan::kept`] dimensions plus that of `k` by the next [`Plan::reduced`]
@@ -48,8 +49,7 @@ mod stage;
 mod team;
 pub(crate) mod tree;
 
-use crate::item::Item;
-use crate::source::One;
+use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::{Position, Reduction};
@@ -248,8 +248,8 @@ const fn padded(at: u32) -> u32 {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `stack` is shared memory.
 #[inline(always)]
-pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
-    input: *const T,
+pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
+    input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     stack: *mut u32,
@@ -291,7 +291,7 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
         let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * BUFFER);
         let places = table.add((2 + warp_of_block as usize) * DIMS);
         let matrix = [dims[0], dims[1]];
-        let stager = stage::Stager { input: input as u64, matrix, table, places, lane };
+        let stager = stage::Stager { input: input.address() as u64, matrix, table, places, lane };
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
@@ -299,11 +299,11 @@ pub unsafe fn rows<T: Item, R: Reduction<Source = One<T>>>(
         #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
         while has_task {
             control::keep_rolled();
-            let shift = stager.stage::<T>(tiles, here, &plan);
+            let shift = stager.stage::<S::Element>(tiles, here, &plan);
             copy::wait();
             warp::sync_warp(u32::MAX);
             let worker = Worker { tile: tiles, shift, lane, stack };
-            worker.work::<T, R>(output, here, &plan);
+            worker.work::<S, R>(input, output, here, &plan);
             warp::sync_warp(u32::MAX);
             let Some(next) = here.next(&plan) else { break };
             here = next;
@@ -335,8 +335,9 @@ impl Worker {
     /// # Safety
     /// The whole warp calls this, for each tile of a task in order. The rest is that of [`rows`].
     #[inline(always)]
-    unsafe fn work<T: Item, R: Reduction<Source = One<T>>>(
+    unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
         self,
+        source: S,
         output: *mut R::Raw,
         here: Tile,
         plan: &Plan,
@@ -367,7 +368,9 @@ impl Worker {
                 } else {
                     R::identity()
                 };
-                let mut acc = part::part::<T, R>(tile, shift, share(pass), before, here, plan);
+                let share_of_lane = share(pass);
+                let mut acc =
+                    part::part::<S, R>(source, tile, shift, share_of_lane, before, here, plan);
                 if R::IN_ANY_ORDER && !here.is_last(plan) {
                     stack.keep::<R>(acc);
                     return;

@@ -2,7 +2,7 @@
 
 use super::{LINE, PACK, PART_BYTES, Plan, Tile, WORD, padded};
 use crate::item::{Item, Pack};
-use crate::source::One;
+use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::{Position, Reduction};
@@ -30,7 +30,8 @@ pub(super) struct Share {
 /// The tile has been copied to `tile`, and all copies have arrived.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "a line of shared memory begins at a pack")]
-pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
+pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
+    source: S,
     tile: *const u8,
     shift: u32,
     share: Share,
@@ -38,11 +39,11 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     here: Tile,
     plan: &Plan,
 ) -> R::Acc {
-    let most = PART_BYTES / size_of::<T>() as u32;
+    let most = PART_BYTES / size_of::<S::Element>() as u32;
     let first = share.number * most;
     let there = if share.is_row { here.steps(plan) } else { 0 };
     let count = there.saturating_sub(first).min(most);
-    let (packs, rest) = (count / T::PER_PACK as u32, count % T::PER_PACK as u32);
+    let (packs, rest) = (count / S::PER_PACK as u32, count % S::PER_PACK as u32);
     let mut at = shift + share.row * plan.row_step + first * plan.step;
     let position = |number: u32| {
         let index = here.step(plan) + u64::from(first + number);
@@ -50,7 +51,7 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     };
     // Whether each pack of each row is a pack of shared memory.
     let is_whole =
-        plan.step == size_of::<T>() as u32 && (shift | plan.row_step).is_multiple_of(PACK);
+        plan.step == size_of::<S::Element>() as u32 && (shift | plan.row_step).is_multiple_of(PACK);
     // Whether the elements of a row lie at equal distances in the padded tile, too.
     let is_even = plan.step.is_multiple_of(LINE);
     // Most parts are whole. Their packs are read all at once, because a lane then waits for shared
@@ -58,12 +59,13 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
     // many narrow elements gain nothing, because their arithmetic takes longer than the wait.
     // Nor is there a gain if a thread goes on with a list.
     let is_full = target::arch() >= 900
-        && size_of::<T>() >= WORD as usize
+        && size_of::<S::Element>() >= WORD as usize
         && count == most
         && !R::IN_ANY_ORDER;
+    let element = |pack| source.with_element(S::Element::element(pack, 0));
     let full = |packs: [Pack; PACKS]| {
         let mut kept = R::start();
-        each(PACKS, |i| kept = R::pack(kept, packs[i], i as u32));
+        each(PACKS, |i| kept = R::pack(kept, source.with_pack(packs[i]), i as u32));
         R::finish(kept, position(0))
     };
     let mut kept =
@@ -79,14 +81,14 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
             return full(packs);
         }
         // A part is a column of 32, and the distance of its elements is a constant.
-        let column_step = WARP * size_of::<T>() as u32;
+        let column_step = WARP * size_of::<S::Element>() as u32;
         if is_full && plan.step == column_step {
             let from = tile.add(padded(at) as usize);
             let mut packs = [[0; 4]; PACKS];
             each(PACKS, |i| {
-                each(T::PER_PACK, |k| {
-                    let number = (i * T::PER_PACK + k) as u32;
-                    put::<T>(&mut packs[i], k, from, number * padded(column_step));
+                each(S::PER_PACK, |k| {
+                    let number = (i * S::PER_PACK + k) as u32;
+                    put::<S::Element>(&mut packs[i], k, from, number * padded(column_step));
                 });
             });
             return full(packs);
@@ -98,24 +100,26 @@ pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
                 pack = copy::read_pack(tile.add(padded(at) as usize).cast());
             } else if is_even {
                 let (first, step) = (padded(at), padded(plan.step));
-                each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, first + i as u32 * step));
+                each(S::PER_PACK, |i| {
+                    put::<S::Element>(&mut pack, i, tile, first + i as u32 * step);
+                });
             } else {
-                each(T::PER_PACK, |i| {
-                    put::<T>(&mut pack, i, tile, padded(at + i as u32 * plan.step));
+                each(S::PER_PACK, |i| {
+                    put::<S::Element>(&mut pack, i, tile, padded(at + i as u32 * plan.step));
                 });
             }
-            kept = R::pack(kept, pack, place);
+            kept = R::pack(kept, source.with_pack(pack), place);
             place += 1;
-            at += T::PER_PACK as u32 * plan.step;
+            at += S::PER_PACK as u32 * plan.step;
         }
         let mut acc = R::finish(kept, position(0));
         let mut item = 0;
         while item < rest {
             control::keep_rolled();
             let mut pack = [0; 4];
-            put::<T>(&mut pack, 0, tile, padded(at));
-            let position = position(packs * T::PER_PACK as u32 + item);
-            acc = R::append_item(acc, T::element(pack, 0), position, plan.asked);
+            put::<S::Element>(&mut pack, 0, tile, padded(at));
+            let position = position(packs * S::PER_PACK as u32 + item);
+            acc = R::append_item(acc, element(pack), position, plan.asked);
             item += 1;
             at += plan.step;
         }

@@ -30,7 +30,8 @@
 //! # The launch's contract
 //!
 //! A kernel of [`segments!`](crate::segments!) takes `input`, `output`, `slots`, and the fields of
-//! [`Boundaries`] and [`Spans`] one by one. There is at least one segment.
+//! [`Boundaries`] and [`Spans`] one by one, and then the parameters that follow the word `with`.
+//! There is at least one segment.
 //!
 //! - Segment `r` is the elements from boundary `r` to boundary `r + 1`. So there is one boundary
 //!   more than segments.
@@ -62,7 +63,7 @@ use crate::Reduction;
 use crate::item::Item;
 use crate::rows::finish::{Meeting, post, waits};
 use crate::rows::{PART_BYTES, raw, tree};
-use crate::source::One;
+use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::{self, Words};
@@ -103,8 +104,8 @@ static mut SHARED: [MaybeUninit<Shared>; WARPS] = [const { MaybeUninit::uninit()
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract).
 #[inline(always)]
-pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
-    input: *const T,
+pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
+    input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     boundaries: Boundaries,
@@ -128,12 +129,12 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
 
         let mut boundaries = boundaries;
         if boundaries.must_be_counted() {
-            boundaries = boundaries.counted::<T>();
+            boundaries = boundaries.counted::<S::Element>();
             if range >= boundaries.ranges {
                 return;
             }
         }
-        let found = boundaries.find::<T>(range, lane);
+        let found = boundaries.find::<S::Element>(range, lane);
         let warp = Warp { boundaries, base: found.base, count: found.count, ring, stack, lane };
         let waiting = (&raw mut (*shared).waiting).cast::<u32>();
         let mut is_waiting = false;
@@ -146,7 +147,7 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
             copy::commit();
             copy::wait_but_newest();
             warp::sync_warp(u32::MAX);
-            ahead = warp.short::<T>(&mut next);
+            ahead = warp.short::<S::Element>(&mut next);
         }
         let mut which = 0;
         loop {
@@ -158,18 +159,19 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
             if let Some(tile) = ahead {
                 let first = boundaries.place_of(tile, found.base);
                 let elements = boundaries.spans.elements;
-                tile.stage(first, input, elements, boundaries.task, buffer(which), lane);
+                let address = input.address();
+                tile.stage(first, address, elements, boundaries.task, buffer(which), lane);
             }
             copy::commit();
             if let Some(tile) = here {
                 copy::wait_but_two();
                 warp::sync_warp(u32::MAX);
-                let shift = tile::shift(input, boundaries.place_of(tile, found.base));
+                let shift = tile::shift(input.address(), boundaries.place_of(tile, found.base));
                 let buffer = buffer(1 - which);
                 if !tile.is_long() {
-                    warp.work_short::<T, R>(tile, buffer, shift, output);
-                } else if let Some(acc) = warp.work_long::<T, R>(tile, buffer, shift) {
-                    let tasks = tile.tasks::<T>(boundaries.task);
+                    warp.work_short::<S, R>(input, tile, buffer, shift, output);
+                } else if let Some(acc) = warp.work_long::<S, R>(input, tile, buffer, shift) {
+                    let tasks = tile.tasks::<S::Element>(boundaries.task);
                     // Only a task behind the first one of its segment waits.
                     let waits = tasks > 1 && waits(tile.task, tasks);
                     is_waiting |= waits;
@@ -178,7 +180,7 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
                     } else if waits {
                         each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
                     } else if tasks > 1 {
-                        post::<R>(slots, warp.slot::<T>(tile, tile.task), acc);
+                        post::<R>(slots, warp.slot::<S::Element>(tile, tile.task), acc);
                     } else {
                         warp.write::<R>(tile.first, acc, output);
                     }
@@ -188,18 +190,18 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
             copy::wait_but_newest();
             warp::sync_warp(u32::MAX);
             here = ahead;
-            ahead = match tile.next::<T>(boundaries.task) {
-                None => warp.short::<T>(&mut next),
+            ahead = match tile.next::<S::Element>(boundaries.task) {
+                None => warp.short::<S::Element>(&mut next),
                 further => further,
             };
             which = 1 - which;
         }
-        if is_waiting && let Some(tile) = boundaries.task_of::<T>(range, found.base) {
+        if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, found.base) {
             warp::sync_warp(u32::MAX);
             let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
             let meeting = Meeting {
                 slots,
-                tasks: tile.tasks::<T>(boundaries.task),
+                tasks: tile.tasks::<S::Element>(boundaries.task),
                 lanes: WARP,
                 words: buffers,
                 stack,
@@ -207,7 +209,7 @@ pub unsafe fn segments<T: Item, R: Reduction<Source = One<T>>>(
                 is_row: true,
             };
             let are_wrong = |round| boundaries.are_wrong(round);
-            let slot_of = |task| warp.slot::<T>(tile, task);
+            let slot_of = |task| warp.slot::<S::Element>(tile, task);
             let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
             if is_whole && lane == 0 {
                 warp.write::<R>(tile.first, acc, output);
@@ -285,14 +287,15 @@ impl Warp {
     /// The whole warp calls this. The tile has arrived in `buffer`, where its first element is
     /// `shift` bytes behind the first word.
     #[inline(always)]
-    unsafe fn work_short<T: Item, R: Reduction<Source = One<T>>>(
+    unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
         &self,
+        source: S,
         tile: Tile,
         buffer: *const u32,
         shift: u32,
         output: *mut R::Raw,
     ) {
-        let in_part = PART_BYTES / size_of::<T>() as u32;
+        let in_part = PART_BYTES / size_of::<S::Element>() as u32;
         let length = tile.length as u32;
         let mut done = 0;
         // SAFETY: the caller's contract. A segment whose offsets rise within the elements of the
@@ -332,7 +335,7 @@ impl Warp {
                 let skipped = share.number * in_part;
                 let count = share.length.saturating_sub(skipped).min(in_part);
                 let at = share.offset + skipped;
-                let acc = reader::part::<T, R>(buffer, shift, at, count, skipped.into());
+                let acc = reader::part::<S, R>(source, buffer, shift, at, count, skipped.into());
                 let count = share.parts(in_part);
                 let parts = tree::Parts::Uneven { number: share.number, count };
                 let acc = tree::lanes::<R>(acc, parts, most);
@@ -350,21 +353,22 @@ impl Warp {
     /// # Safety
     /// That of [`work_short`](Self::work_short), for each tile of a task in order.
     #[inline(always)]
-    unsafe fn work_long<T: Item, R: Reduction<Source = One<T>>>(
+    unsafe fn work_long<S: OneArray, R: Reduction<Source = S>>(
         &self,
+        source: S,
         tile: Tile,
         buffer: *const u32,
         shift: u32,
     ) -> Option<R::Acc> {
-        let in_part = PART_BYTES / size_of::<T>() as u32;
-        let (before, count) = tile.extent::<T>(self.boundaries.task);
+        let in_part = PART_BYTES / size_of::<S::Element>() as u32;
+        let (before, count) = tile.extent::<S::Element>(self.boundaries.task);
         let skipped = self.lane * in_part;
         let own = count.saturating_sub(skipped).min(in_part);
-        let is_last = tile.next::<T>(self.boundaries.task).is_none();
+        let is_last = tile.next::<S::Element>(self.boundaries.task).is_none();
         // SAFETY: the caller's contract.
         unsafe {
             let first = before + u64::from(skipped);
-            let acc = reader::part::<T, R>(buffer, shift, skipped, own, first);
+            let acc = reader::part::<S, R>(source, buffer, shift, skipped, own, first);
             let acc = tree::lanes::<R>(acc, tree::Parts::Even, WARP);
             // Words are chosen, and not accumulators, because LLVM would keep those in local
             // memory.

@@ -2,7 +2,7 @@
 
 use super::tile::{WORD, padded};
 use crate::item::{Item, Pack};
-use crate::source::One;
+use crate::source::OneArray;
 use crate::unroll::each;
 use crate::{Position, Reduction};
 use cuda_std::ext::control;
@@ -13,39 +13,40 @@ use cuda_std::ext::control;
 /// # Safety
 /// The tile has arrived, and has these elements. The other bytes of their words are initialised.
 #[inline(always)]
-pub(super) unsafe fn part<T: Item, R: Reduction<Source = One<T>>>(
+pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
+    source: S,
     buffer: *const u32,
     shift: u32,
     at: u32,
     count: u32,
     first: u64,
 ) -> R::Acc {
-    let size = size_of::<T>() as u32;
-    let (packs, rest) = (count / T::PER_PACK as u32, count % T::PER_PACK as u32);
+    let size = size_of::<S::Element>() as u32;
+    let (packs, rest) = (count / S::PER_PACK as u32, count % S::PER_PACK as u32);
     let position = |number: u32| {
         let index = first + u64::from(number);
         Position { block: (index >> 32) as u32, number: index as u32 }
     };
-    let mut words = Words::new::<T>(buffer, shift + at * size, count * size);
+    let mut words = Words::new::<S::Element>(buffer, shift + at * size, count * size);
     let mut kept = R::start();
     let mut place = 0;
     // SAFETY: the caller's contract.
     unsafe {
-        words.begin::<T>();
+        words.begin::<S::Element>();
         while place < packs {
             control::keep_rolled();
-            kept = R::pack(kept, words.pack::<T>(), place);
+            kept = R::pack(kept, source.with_pack(words.pack::<S::Element>()), place);
             place += 1;
         }
         let mut acc = R::finish(kept, position(0));
-        let mut tail = words.tail::<T>();
+        let mut tail = words.tail::<S::Element>();
         let mut item = 0;
         while item < rest {
             control::keep_rolled();
             let element;
-            (element, tail) = words.element::<T>(tail);
-            let position = position(packs * T::PER_PACK as u32 + item);
-            acc = R::append(acc, R::item(element, position));
+            (element, tail) = words.element::<S::Element>(tail);
+            let position = position(packs * S::PER_PACK as u32 + item);
+            acc = R::append(acc, R::item(source.with_element(element), position));
             item += 1;
         }
         acc

@@ -3,6 +3,7 @@
 mod accurate;
 mod arg;
 mod bits;
+mod comparisons;
 mod count;
 mod exponentials;
 mod extremes;
@@ -16,6 +17,7 @@ mod top;
 pub use accurate::{CompensatedSum, WideSum};
 pub use arg::{ArgMax, ArgMaximum, ArgMin, ArgMinimum};
 pub use bits::{BitAnd, BitOr, BitXor};
+pub use comparisons::{AllWhere, AnyWhere, CountWhere, Is};
 pub use count::{All, Any, CountNonzero};
 pub use exponentials::{LogSumExp, SoftmaxStats};
 pub use extremes::{Max, Maximum, Min, MinMax, Minimum};

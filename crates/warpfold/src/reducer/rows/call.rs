@@ -5,7 +5,7 @@ use crate::device::Borrowed;
 use crate::device::{Arg, Device, Kernel, LaunchShape, Overlap, Stream};
 
 use super::{
-    super::{Error, Item, input::Place},
+    super::{Error, Item, input::Place, operation::MORE},
     layout::Layout,
     plan,
 };
@@ -18,8 +18,8 @@ pub(in crate::reducer) struct Call<'a> {
     pub(in crate::reducer) op: &'static str,
     /// The most words of an accumulator.
     pub(in crate::reducer) words: u64,
-    /// What is asked of the kernel, if it takes such an argument.
-    pub(in crate::reducer) asked: Option<u32>,
+    /// The arguments that this kernel takes behind those of all kernels for rows.
+    pub(in crate::reducer) more: &'a [Arg],
 }
 
 impl Call<'_> {
@@ -70,17 +70,14 @@ impl Call<'_> {
             let groups = (work.groups - group).min(work.at_once);
             let first = group * tile.rows;
             let end = (first + groups * tile.rows).min(rows);
-            let mut args = [Arg::U32(0); ARGUMENTS + 1];
-            let addresses = [address, out, stream.workspace()];
-            args[..ARGUMENTS].copy_from_slice(&arguments(
-                addresses,
+            let (args, count) = arguments(
+                [address, out, stream.workspace()],
                 (first, end, length),
                 &tile,
                 &work,
                 groups,
-            ));
-            args[ARGUMENTS] = Arg::U32(self.asked.unwrap_or_default());
-            let count = ARGUMENTS + usize::from(self.asked.is_some());
+                self.more,
+            );
             let blocks = work.blocks(groups);
             let shape = LaunchShape {
                 overlap: Overlap::InSequence,
@@ -101,18 +98,20 @@ impl Call<'_> {
     }
 }
 
-/// The number of arguments of a kernel for rows of which nothing is asked.
+/// The number of arguments that all kernels for rows have.
 const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
 
-/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
+/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups, and how
+/// many they are.
 fn arguments(
     addresses: [u64; 3],
     (first, end, length): (u64, u64, u64),
     tile: &plan::Tile,
     work: &plan::Work,
     groups: u64,
-) -> [Arg; ARGUMENTS] {
-    let mut args = [Arg::U64(0); ARGUMENTS];
+    more: &[Arg],
+) -> ([Arg; ARGUMENTS + MORE], usize) {
+    let mut args = [Arg::U64(0); ARGUMENTS + MORE];
     let small = [
         tile.rows,
         tile.steps,
@@ -140,8 +139,9 @@ fn arguments(
     let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
     let rest =
         (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
-    for (arg, value) in args.iter_mut().zip(scalars.chain(dims).chain(rest)) {
+    let all = scalars.chain(dims).chain(rest).chain(more.iter().copied());
+    for (arg, value) in args.iter_mut().zip(all) {
         *arg = value;
     }
-    args
+    (args, ARGUMENTS + more.len())
 }

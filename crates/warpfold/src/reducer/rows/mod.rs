@@ -15,6 +15,7 @@ use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
     engine::{Cache, Engine},
     input::{DeviceInput, Operand, Place},
+    operation::{MORE, More},
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
 };
@@ -49,13 +50,15 @@ pub use whole::Whole;
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    more: Option<More>,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, operation } = self;
-        Self { device: device.clone(), engine: Arc::clone(engine), operation: *operation }
+        let Self { device, engine, more, operation } = self;
+        let (device, engine) = (device.clone(), Arc::clone(engine));
+        Self { device, engine, more: *more, operation: *operation }
     }
 }
 
@@ -267,8 +270,10 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     ) -> Result<(), Error> {
         // `warpfold_device::rows!` asserts that no accumulator has more words.
         let words = (size_of::<O::Raw>() as u64 / 4).max(2);
-        let (words, asked) = O::ASKED.map_or((words, None), |of| (of.words, Some(of.asked)));
-        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, asked };
+        let more = self.more.as_slice().as_flattened();
+        let asked = O::ASKED.map(|of| (of.words, [Arg::U32(of.asked)]));
+        let (words, more) = asked.as_ref().map_or((words, more), |(words, of)| (*words, &of[..]));
+        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, more };
         call.launch(&self.device, (place, offset), layout, out, stream)
     }
 }
@@ -295,10 +300,11 @@ impl Device {
     /// reports an error.
     pub fn row_reducer<T: Item, O: RowOperation<T>>(
         &self,
-        _operation: O,
+        operation: O,
     ) -> Result<RowReducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::ROWS, size_of::<O::Raw>())?;
-        Ok(RowReducer { device: self.clone(), engine, operation: PhantomData })
+        let more = operation.more();
+        Ok(RowReducer { device: self.clone(), engine, more, operation: PhantomData })
     }
 
     /// Reduces each row of a matrix and waits for the results, one for each row.

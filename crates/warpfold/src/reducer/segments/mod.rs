@@ -17,6 +17,7 @@ use super::{
     Error, Input, Item, SegmentOperation, Single,
     engine::{Cache, Engine},
     input::{DeviceInput, Operand, Place},
+    operation::{MORE, More},
     output::{DeviceOutput, Target},
 };
 
@@ -62,13 +63,15 @@ pub use runs::{
 pub struct SegmentReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    more: Option<More>,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for SegmentReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, operation } = self;
-        Self { device: device.clone(), engine: Arc::clone(engine), operation: *operation }
+        let Self { device, engine, more, operation } = self;
+        let (device, engine) = (device.clone(), Arc::clone(engine));
+        Self { device, engine, more: *more, operation: *operation }
     }
 }
 
@@ -325,7 +328,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             overlap: Overlap::InSequence,
             ..LaunchShape::linear(blocks, plan::THREADS, 0)
         };
-        let args = [
+        let args: [Arg; ARGUMENTS] = [
             Arg::Pointer(values.address),
             Arg::Pointer(output),
             Arg::Pointer(stream.workspace()),
@@ -344,16 +347,24 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(begins),
             Arg::U32(begin_log),
         ];
+        let more = self.more.as_slice().as_flattened();
+        let mut all = [Arg::U32(0); ARGUMENTS + MORE];
+        all[..ARGUMENTS].copy_from_slice(&args);
+        all[ARGUMENTS..][..more.len()].copy_from_slice(more);
+        let args = &all[..ARGUMENTS + more.len()];
         // SAFETY: the kernel reads elements and offsets, of which it uses none that leads out of
         // the elements. It writes one raw result for each segment and the status. This memory is
         // borrowed, or the caller of the raw slice's `unsafe` constructor has vouched for it. The
         // kernel also writes slots of the stream's workspace, which `plan` keeps within bounds; if
         // offsets are wrong, the workspace is zeroed when the status is checked. Dropping memory
         // waits for the work that uses it, and a graph retains the memory that it uses.
-        unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
+        unsafe { stream.launch(self.engine.kernel(), shape, args)? };
         Ok(())
     }
 }
+
+/// The number of arguments of a kernel for segments, those of a constant not counted.
+const ARGUMENTS: usize = 16;
 
 /// Where the boundaries of segments are on the device.
 #[derive(Clone, Copy)]
@@ -422,10 +433,11 @@ impl Device {
     /// reports an error.
     pub fn segment_reducer<T: Item, O: SegmentOperation<T>>(
         &self,
-        _operation: O,
+        operation: O,
     ) -> Result<SegmentReducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::SEGMENTS, size_of::<O::Raw>())?;
-        Ok(SegmentReducer { device: self.clone(), engine, operation: PhantomData })
+        let more = operation.more();
+        Ok(SegmentReducer { device: self.clone(), engine, more, operation: PhantomData })
     }
 
     /// Reduces each segment of `values` and waits for the results, one for each segment. Segment
