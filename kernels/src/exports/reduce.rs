@@ -210,6 +210,13 @@ kernels! {
     segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
 }
 
+// Copies of results to outputs with strides.
+warpfold_device::scatter! {
+    rows_scatter_u8: u8;
+    rows_scatter_u16: u16;
+    rows_scatter_u32: u32;
+}
+
 // Where segments begin. Keys are compared bit for bit, so their size is all that matters.
 warpfold_device::runs! {
     runs_keys_u8: u8 => Change;

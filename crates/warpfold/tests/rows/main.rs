@@ -18,6 +18,7 @@ mod calls;
 mod checks;
 mod operations;
 mod order;
+mod strided;
 mod whole;
 
 /// Lengths of rows at which something changes: parts of 8, 16, 32, 64 and 128 elements, tiles of

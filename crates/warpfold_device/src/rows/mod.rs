@@ -43,6 +43,7 @@
 
 pub(crate) mod finish;
 mod part;
+pub mod scatter;
 mod stage;
 mod team;
 pub(crate) mod tree;

@@ -4,6 +4,7 @@
 mod array;
 mod layout;
 mod plan;
+mod strided;
 mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
@@ -22,6 +23,7 @@ use super::{
 use layout::Layout;
 
 pub use array::Array;
+pub use strided::{StridedOutput, StridedRowReducer};
 pub use whole::Whole;
 
 /// An operation over the rows of arrays of one type, ready to run on a device: its kernel is
