@@ -211,9 +211,9 @@ pub(crate) fn command() -> Command {
             .override_usage(usage)
             .after_help(EXIT_STATUS)
             .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
-            .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
-            .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
-            .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
+            .mut_arg("axis", |axis| axis.hide(!operation.has_parts()))
+            .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_parts()))
+            .mut_arg("segments", |segments| segments.hide(!operation.has_parts()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
             })

@@ -54,9 +54,6 @@ fn main() -> ExitCode {
     }))
 }
 
-/// Finds the task of an operation over a type, if there is one. The number is that of `--ddof`.
-type FindTask = fn(Operation, Dtype, u64) -> Option<Box<dyn AnyTask>>;
-
 fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     parts::check(operation, args)?;
     let (first, second) =
@@ -64,18 +61,14 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let mut arrays = elements::open(&args.files, args.dtype)?;
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
-    let (find, what) = match args.segments {
-        Some(_) => (task::segment_task as FindTask, "segments of "),
-        None => (task::task as FindTask, ""),
-    };
-    let task = find(operation, dtype, args.ddof).ok_or_else(|| {
+    let task = task::task(operation, dtype, args.ddof).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL
             .into_iter()
-            .filter(|&dtype| find(operation, dtype, 0).is_some())
+            .filter(|&dtype| task::task(operation, dtype, 0).is_some())
             .map(Dtype::name)
             .collect();
         refused(anyhow!(
-            "{}: there is no {operation} of {what}{dtype} elements: it has {}",
+            "{}: there is no {operation} of {dtype} elements: it has {}",
             inputs[0],
             types.join(", ")
         ))

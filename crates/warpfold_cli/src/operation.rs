@@ -159,25 +159,9 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes too.
-    pub(crate) const fn has_rows(self) -> bool {
+    /// Whether the operation reduces arrays along axes and in segments too.
+    pub(crate) const fn has_parts(self) -> bool {
         !self.is_pair() && !matches!(self, O::Exact)
-    }
-
-    /// Whether the operation reduces the segments of arrays too.
-    pub(crate) const fn has_segments(self) -> bool {
-        matches!(
-            self,
-            O::Sum
-                | O::Mean
-                | O::Var
-                | O::Std
-                | O::Min
-                | O::Max
-                | O::MinMax
-                | O::ArgMin
-                | O::ArgMax
-        )
     }
 
     /// Whether the result depends on which elements come first.

@@ -112,15 +112,9 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if operation.is_pair() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
-    if args.segments.is_none() && !operation.has_rows() {
-        return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
-    }
-    if args.segments.is_some() && !operation.has_segments() {
-        let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
-        let able: Vec<_> = able.map(Operation::name).collect();
+    if !operation.has_parts() {
         return refuse(format!(
-            "{operation} reduces no segments, and these do: {}",
-            able.join(", ")
+            "{operation} reduces whole arrays only, and compensated has {part}s"
         ));
     }
     if let [first, second, ..] = args.files.as_slice() {
@@ -192,11 +186,8 @@ pub(crate) fn run<T: Item + Number>(
     if job.verify {
         job.progress.say("computing the same on the CPU");
     }
-    for (part, mut answer) in answers.into_iter().enumerate() {
+    for (part, answer) in answers.into_iter().enumerate() {
         let length = parts.length(part);
-        if let (Parts::Segments(segments), Operation::Sum) = (&parts, task.operation()) {
-            answer = segments::exact_sum(answer, &elements[segments.range(part)], task.dtype());
-        }
         let mut facts = Facts::wanted(task.operation(), task.dtype(), Some(length), job.verify);
         let mut depth = 0;
         if let Some(facts) = &mut facts {

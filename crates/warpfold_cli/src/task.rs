@@ -7,7 +7,7 @@ use warpfold::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
     CompensatedSum, CountNonzero, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax,
     Minimum, Moments, NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum, RowOperation,
-    SegmentOperation, SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
+    SquaredDistance, Statistics, Stream, Sum, SumAbs, SumSquares, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -130,18 +130,16 @@ type OpenBench<T, O, P> = for<'a> fn(
 
 impl<T: Item, O: RowOperation<T>> Calls<T, O> {
     const fn single() -> Self {
-        Self { rows: Some(axes::bench::<T, O>), ..Self::without_rows() }
-    }
-}
-
-impl<T: Item, O: RowOperation<T> + SegmentOperation<T>> Calls<T, O> {
-    const fn segmented() -> Self {
-        Self { segments: Some(segments::bench::<T, O>), ..Self::single() }
+        Self {
+            rows: Some(axes::bench::<T, O>),
+            segments: Some(segments::bench::<T, O>),
+            ..Self::without_parts()
+        }
     }
 }
 
 impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
-    const fn without_rows() -> Self {
+    const fn without_parts() -> Self {
         Self {
             rows: None,
             segments: None,
@@ -313,10 +311,6 @@ macro_rules! choose {
     ($at:expr, narrow_floats, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, F16 f16, Bf16 bf16, F32 f32)
     };
-    ($at:expr, segmented, $op:ident, $answer:expr) => {
-        choose!(@ $at, $op, segmented, $answer, Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64,
-            F16 f16, Bf16 bf16, F32 f32, F64 f64)
-    };
     ($at:expr, with_root, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, F16 f16, Bf16 bf16, F32 f32,
             F64 f64)
@@ -344,7 +338,7 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::Sum | O::WrappingSum | O::CheckedSum => {
             choose!(at, integers, CheckedSum, single, exact_sum)
         }
-        O::Exact => choose!(at, floats, ReproducibleSum, without_rows, plain),
+        O::Exact => choose!(at, floats, ReproducibleSum, without_parts, plain),
         O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
         O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
         O::Product => choose!(at, all, Product, single, plain),
@@ -387,33 +381,6 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<
         O::BitOr => choose!(at, integers, BitOr, single, plain),
         O::BitXor if dtype == Dtype::Bool => choose!(at, integers, BitXor, single, truth),
         O::BitXor => choose!(at, integers, BitXor, single, plain),
-    }
-}
-
-/// The task of an operation over the segments of an array of a type. `None` if the operation does
-/// not have segments of that type.
-pub(crate) fn segment_task(
-    operation: Operation,
-    dtype: Dtype,
-    ddof: u64,
-) -> Option<Box<dyn AnyTask>> {
-    use Operation as O;
-    let at = (operation, dtype, ddof);
-    match operation {
-        // The library has no checked sums of segments. `segments::exact_sum` makes up for that.
-        O::Sum => choose!(at, segmented, Sum, plain),
-        O::Mean => choose!(at, segmented, Moments, mean),
-        O::Var => choose!(at, segmented, Moments, variance),
-        O::Std => choose!(at, segmented, Moments, deviation),
-        O::Min if dtype == Dtype::Bool => choose!(at, segmented, Min, truth),
-        O::Min => choose!(at, segmented, Min, plain),
-        O::Max if dtype == Dtype::Bool => choose!(at, segmented, Max, truth),
-        O::Max => choose!(at, segmented, Max, plain),
-        O::MinMax if dtype == Dtype::Bool => choose!(at, segmented, MinMax, truth),
-        O::MinMax => choose!(at, segmented, MinMax, plain),
-        O::ArgMin => choose!(at, segmented, ArgMin, plain),
-        O::ArgMax => choose!(at, segmented, ArgMax, plain),
-        _ => None,
     }
 }
 

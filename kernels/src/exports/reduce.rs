@@ -61,7 +61,8 @@ type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
 
-/// Stamps out the kernels of an operation over one array: for the whole array, and for its rows.
+/// Stamps out the kernels of an operation over one array: for the whole array, for its rows, and
+/// for its segments.
 macro_rules! single {
     ($($name:ident, $type:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
         pastey::paste! {
@@ -69,16 +70,17 @@ macro_rules! single {
                 [<reduce_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)? $(, $way)?;
             }
             warpfold_device::rows! { [<rows_ $name _ $type:lower>]: $t = $op => $raw; }
+            warpfold_device::segments! { [<segments_ $name _ $type:lower>]: $t = $op => $raw; }
         }
     )*};
 }
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for segments have no loads in flight.
+/// element.
 macro_rules! kernels {
-    ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
-        kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
+    ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)?, $loads:literal $(then $rest:literal)?;)*) => {$(
+        kernels!(@ops $arrays $ops $types ($raw $($t)?) ($loads $(then $rest)?));
     )*};
     (@ops $arrays:ident [$($op:ident)*] $types:tt $raw:tt $loads:tt) => {$(
         kernels!(@types $arrays $op $types $raw $loads);
@@ -98,11 +100,6 @@ macro_rules! kernels {
     (@stamp unary $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
             single! { $op, $t: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
-        }
-    };
-    (@stamp segments $op:ident $t:ident ($raw:ty) ()) => {
-        pastey::paste! {
-            warpfold_device::segments! { [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
@@ -196,18 +193,6 @@ kernels! {
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
     pairs: [dot ssd] x [f64] => f64, 4;
-}
-
-// Segments.
-kernels! {
-    segments: [sum] x [i32] => i64;
-    segments: [sum] x [u8 u32 u64] => u64;
-    segments: [sum] x [F16 Bf16 f32] => f32;
-    segments: [sum] x [f64] => f64;
-    segments: [min max] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => T;
-    segments: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
-    segments: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
-    segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
 }
 
 // Copies of results to outputs with strides.

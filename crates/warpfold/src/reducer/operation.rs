@@ -65,13 +65,9 @@ pub(super) mod private {
         const KERNEL: &'static EmbeddedKernel;
     }
 
-    /// The kernel of the same operation for rows.
-    pub trait RowKernel<T> {
+    /// The kernels of the same operation for rows and for segments.
+    pub trait PartKernels<T> {
         const ROWS: &'static EmbeddedKernel;
-    }
-
-    /// The kernel of the same operation for segments.
-    pub trait SegmentKernel<T> {
         const SEGMENTS: &'static EmbeddedKernel;
     }
 }
@@ -79,39 +75,20 @@ pub(super) mod private {
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
 /// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input except
 /// [`ReproducibleSum`](super::ReproducibleSum). The trait cannot be implemented outside this crate.
-pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {}
+pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::PartKernels<T> {}
 
-impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {}
+impl<T: Item, O: Operation<T, Arity = Single> + private::PartKernels<T>> RowOperation<T> for O {}
 
 /// An [`Operation`] over one input that can reduce the segments of arrays
-/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): [`Sum`](super::Sum),
-/// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
-/// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
-/// `f16`, `bf16`, `f32` and `f64`. The trait cannot be implemented outside this crate.
-pub trait SegmentOperation<T: Item>:
-    Operation<T, Arity = Single> + private::SegmentKernel<T>
-{
-}
+/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`]. The trait
+/// cannot be implemented outside this crate.
+pub trait SegmentOperation<T: Item>: RowOperation<T> {}
 
-impl<T: Item, O: Operation<T, Arity = Single> + private::SegmentKernel<T>> SegmentOperation<T>
-    for O
-{
-}
+impl<T: Item, O: RowOperation<T>> SegmentOperation<T> for O {}
 
-/// Names the kernels `segments_<name>_<type>` of an operation, as [`kernels!`] does for the others.
-macro_rules! segment_kernels {
-    ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
-        impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
-            const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
-                $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
-        }
-    )*};
-}
-pub(super) use segment_kernels;
-
-/// Names the kernels `reduce_<name>_<type>` and `rows_<name>_<type>` of an operation for each type
-/// of elements, or only the first after `whole`. `i64 as u64` means that `i64` uses the kernel of
-/// `u64`, because both kernels would give the same bits.
+/// Names the kernels `reduce_<name>_<type>`, `rows_<name>_<type>` and `segments_<name>_<type>` of
+/// an operation for each type of elements, or only the first after `whole`. `i64 as u64` means that
+/// `i64` uses the kernel of `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -122,9 +99,11 @@ macro_rules! kernels {
     ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
         $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
         $(
-            impl $crate::reducer::operation::private::RowKernel<$type> for $op {
+            impl $crate::reducer::operation::private::PartKernels<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+                const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
+                    $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
             }
         )*
     };

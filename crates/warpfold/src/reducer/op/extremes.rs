@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::reducer::{
     Extremes, Item, Single,
-    operation::{kernels, operation, segment_kernels},
+    operation::{kernels, operation},
     order::{greater, greater_or_nan, lesser, lesser_or_nan},
 };
 
@@ -27,7 +27,6 @@ use crate::reducer::{
 pub struct Min;
 
 kernels!(Min, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(Min, min: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> Min: Single, KernelClass::Plain, "minimum";
@@ -54,7 +53,6 @@ operation! {
 pub struct Max;
 
 kernels!(Max, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(Max, max: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> Max: Single, KernelClass::Plain, "maximum";
@@ -131,7 +129,6 @@ operation! {
 pub struct MinMax;
 
 kernels!(MinMax, minmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(MinMax, minmax: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> MinMax: Single, KernelClass::Extremes, "minimum and maximum";
