@@ -67,8 +67,8 @@ pub use reducer::{
     Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
     Norm2, Numbers, Offset, Operation, Product, Reducer, ReproducibleSum, RowOperation, RowReducer,
     RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
-    SquaredDistance, Statistics, StridedOutput, Sum, SumAbs, SumSquares, Whole, WideSum,
-    WrappingSum,
+    SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, Whole,
+    WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

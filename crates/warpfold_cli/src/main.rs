@@ -35,7 +35,6 @@ use crate::{
     parts::Parts,
     report::Report,
     run::Job,
-    task::AnyTask,
 };
 
 fn main() -> ExitCode {

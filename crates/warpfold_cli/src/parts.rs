@@ -18,7 +18,7 @@ use crate::{
     operation::Operation,
     reference::{Facts, Number},
     run::{Job, Outcome, Settled, settled, timed},
-    segments::{self, Segments},
+    segments::Segments,
     task::Task,
 };
 

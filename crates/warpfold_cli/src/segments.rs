@@ -3,7 +3,6 @@
 use std::{ffi::OsStr, ops::Range};
 
 use anyhow::anyhow;
-use num_bigint::BigInt;
 use warpfold::{
     Buffer, Device, Error, Offset, RowOperation, SegmentReducer, SegmentStatus, Stream,
     reducer::{Item, PendingSegments},
@@ -13,14 +12,7 @@ use warpfold_tools::{
     terminal::{Failure, refused},
 };
 
-use crate::{
-    answer::{Answer, Value},
-    elements::Elements,
-    parts::PartBench,
-    reference::Number,
-    task::Meaning,
-    wrap::lowest_bits,
-};
+use crate::{answer::Answer, elements::Elements, parts::PartBench, task::Meaning};
 
 /// The segments of an array.
 #[derive(Debug)]

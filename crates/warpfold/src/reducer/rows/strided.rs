@@ -84,8 +84,9 @@ fn dims(
         }
         reach += u128::from(size - 1) * u128::from(stride.unsigned_abs());
     }
-    let dims =
-        merged(axes().rev().map(|(size, stride)| Dim { size, stride: stride.wrapping_mul(bytes as i64) }));
+    let dims = merged(
+        axes().rev().map(|(size, stride)| Dim { size, stride: stride.wrapping_mul(bytes as i64) }),
+    );
     if dims.len() > MOST_DIMS { Err(Error::Rank { rank: dims.len() }) } else { Ok(dims) }
 }
 
@@ -150,8 +151,8 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
     ///
     /// # Errors
     ///
-    /// Those of [`RowReducer::reduce_axes_into`], where [`Error::Outputs`] is that of `scratch`, and
-    /// the following ones. Nothing is written then.
+    /// Those of [`RowReducer::reduce_axes_into`], where [`Error::Outputs`] is that of `scratch`,
+    /// and the following ones. Nothing is written then.
     ///
     /// - [`Error::Strides`] if there is not one stride for each axis that is left, or if a result
     ///   would lie outside of the output;
