@@ -10,6 +10,8 @@ use cuda_builder::{KernelTraits, NvvmArch};
 const PRODUCTION: &str = "reduce_";
 /// The prefix of the names of production kernels for rows.
 const ROWS: &str = "rows_";
+/// Behind that prefix, the beginning of the names of kernels that copy results of rows.
+const SCATTER: &str = "scatter_";
 /// The prefix of the names of production kernels for segments.
 const SEGMENTS: &str = "segments_";
 /// The prefix of the names of production kernels that find segments.
@@ -36,6 +38,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         return production(name, rest);
     }
     if let Some(rest) = name.strip_prefix(ROWS) {
+        if rest.starts_with(SCATTER) {
+            return KernelTraits { barriers: Some(0), ..production(name, rest) };
+        }
         return rows(name, rest, true);
     }
     if let Some(rest) = name.strip_prefix(SEGMENTS) {

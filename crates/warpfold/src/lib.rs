@@ -68,8 +68,8 @@ pub use reducer::{
     Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments,
     NanMean, NanSum, Norm2, Numbers, Offset, Operation, Product, Ranked, Reducer, ReproducibleSum,
     RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus,
-    SoftmaxStats, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, TopK, Whole, WideSum,
-    WrappingSum,
+    SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs,
+    SumSquares, TopK, Whole, WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

@@ -39,7 +39,6 @@ use crate::{
     parts::Parts,
     report::Report,
     run::Job,
-    task::AnyTask,
 };
 
 fn main() -> ExitCode {
@@ -73,12 +72,6 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
     let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
     let dtype = arrays[0].dtype();
     let task = match &args.condition {
-        Some(_) if args.segments.is_some() && dtype.size() > 8 => {
-            return Err(refused(anyhow!(
-                "{}: there is no {operation} of segments of {dtype} elements: they have 64 bits at most",
-                inputs[0]
-            )));
-        }
         Some(condition) => task::condition_task(operation, dtype, condition)?,
         None => find(operation, dtype, args, &inputs[0])?,
     };
@@ -134,11 +127,10 @@ fn find(
     args: &ReduceArgs,
     input: &str,
 ) -> Result<Box<dyn AnyTask>, Failure> {
-    let (find, what) = match (&args.segments, &args.by_key, args.bins) {
-        (Some(_), ..) => (task::segment_task as FindTask, "segments of "),
-        (None, Some(_), Some(_)) => (task::segment_task as FindTask, "bins of "),
-        (None, Some(_), None) => (task::segment_task as FindTask, "runs of "),
-        (None, None, _) => (task::task as FindTask, ""),
+    let (find, what) = match (&args.by_key, args.bins) {
+        (None, _) => (task::task as FindTask, ""),
+        (Some(_), None) => (task::keyed_task as FindTask, "runs of "),
+        (Some(_), Some(_)) => (task::keyed_task as FindTask, "bins of "),
     };
     find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL

@@ -171,13 +171,18 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes too.
-    pub(crate) const fn has_rows(self) -> bool {
+    /// Whether the operation reduces arrays along axes and in segments too.
+    pub(crate) const fn has_parts(self) -> bool {
         !self.is_pair() && !matches!(self, O::Exact)
     }
 
     /// Whether the operation reduces the segments of arrays too.
     pub(crate) const fn has_segments(self) -> bool {
+        self.has_rows() && !self.is_top()
+    }
+
+    /// Whether the operation reduces by key too.
+    pub(crate) const fn has_keys(self) -> bool {
         matches!(
             self,
             O::Sum

@@ -20,7 +20,7 @@ use crate::{
     operation::Operation,
     reference::{Facts, Number},
     run::{Job, Outcome, Settled, settled, timed},
-    segments::{self, Segments},
+    segments::Segments,
     task::Task,
 };
 
@@ -133,21 +133,17 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if operation.is_pair() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
-    if !args.axis.is_empty() && !operation.has_rows() {
-        return refuse(format!("{operation} reduces whole arrays only, and compensated has rows"));
+    if !operation.has_rows() {
+        return refuse(format!("{operation} reduces whole arrays only, and compensated has {part}s"));
     }
-    let has_condition = args.segments.is_some() && args.condition.is_some();
-    if args.axis.is_empty() && !operation.has_segments() && !has_condition {
-        if operation.has_condition() && args.segments.is_some() {
-            return refuse(format!(
-                "{operation} reduces no segments without a condition, such as --where '!= 0'"
-            ));
-        }
-        let able = Operation::ALL.into_iter().filter(|operation| operation.has_segments());
+    if args.segments.is_some() && !operation.has_segments() {
+        return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
+    }
+    if args.by_key.is_some() && !operation.has_keys() {
+        let able = Operation::ALL.into_iter().filter(|operation| operation.has_keys());
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!(
-            "{operation} reduces no {}, and these do: {}",
-            if args.by_key.is_some() { "keys" } else { "segments" },
+            "{operation} reduces no keys, and these do: {}",
             able.join(", ")
         ));
     }
@@ -233,17 +229,8 @@ pub(crate) fn run<T: Item + Number>(
     }
     for (part, mut answer) in answers.into_iter().enumerate() {
         let length = parts.length(part);
-        if task.operation() == Operation::Sum {
-            let dtype = task.dtype();
-            answer = match &parts {
-                Parts::Rows(_) => answer,
-                Parts::Segments(segments) => {
-                    segments::exact_sum(answer, &elements[segments.range(part)], dtype)
-                }
-                Parts::Keyed(keyed) => {
-                    segments::exact_sum(answer, &keyed.elements(part, elements), dtype)
-                }
-            };
+        if let (Parts::Keyed(keyed), Operation::Sum) = (&parts, task.operation()) {
+            answer = keyed::exact_sum(answer, &keyed.elements(part, elements), task.dtype());
         }
         let mut facts = Facts::wanted(
             (task.operation(), task.condition()),

@@ -3,10 +3,8 @@
 use std::{ffi::OsStr, ops::Range};
 
 use anyhow::anyhow;
-use num_bigint::BigInt;
 use warpfold::{
-    Buffer, Device, Error, Offset, RowOperation, SegmentOperation, SegmentReducer, SegmentStatus,
-    Stream,
+    Buffer, Device, Error, Offset, SegmentOperation, SegmentReducer, SegmentStatus, Stream,
     reducer::{Item, PendingSegments},
 };
 use warpfold_tools::{
@@ -14,14 +12,7 @@ use warpfold_tools::{
     terminal::{Failure, refused},
 };
 
-use crate::{
-    answer::{Answer, Value},
-    elements::Elements,
-    meaning::Meaning,
-    parts::PartBench,
-    reference::Number,
-    wrap::lowest_bits,
-};
+use crate::{answer::Answer, elements::Elements, meaning::Meaning, parts::PartBench};
 
 /// The segments of an array.
 #[derive(Debug)]
@@ -118,30 +109,6 @@ fn read<B: Offset>(array: Array) -> Result<Vec<B>, Failure> {
     Ok(offsets)
 }
 
-/// The exact sum of a segment of integers. The device has found the lowest 64 bits of it. They are
-/// all its bits, unless the segment is so long that the sum may have more: then the CPU finds them.
-/// The sum of floats stays as it is.
-pub(crate) fn exact_sum<T: Number>(answer: Answer, segment: &[T], dtype: Dtype) -> Answer {
-    let Answer::One(Value::Int(found)) = &answer else { return answer };
-    if (segment.len() as u128) << (8 * dtype.size()) <= 1 << 64 {
-        return answer;
-    }
-    let exact: i128 = segment
-        .iter()
-        .map(|element| match element.integer() {
-            (true, magnitude) => -(magnitude as i128),
-            (false, magnitude) => magnitude as i128,
-        })
-        .sum();
-    let exact = BigInt::from(exact);
-    // If the lowest bits differ, the device was wrong. Its sum stays, so that --verify finds it.
-    if lowest_bits(&exact, 64, dtype.is_signed_integer()) == *found {
-        Answer::One(Value::Int(exact))
-    } else {
-        answer
-    }
-}
-
 /// A bench that reduces segments whose offsets have the type `B`.
 struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
     device: Device,
@@ -159,7 +126,7 @@ struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
 }
 
 /// Opens a bench that reduces the segments of an array.
-pub(crate) fn bench<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>>(
+pub(crate) fn bench<'a, T: Item, O: SegmentOperation<T>>(
     device: &Device,
     reduction: O,
     elements: &[T],
@@ -182,7 +149,7 @@ pub(crate) fn bench<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>>(
     }
 }
 
-impl<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, B: Offset> Bench<'a, T, O, B> {
+impl<'a, T: Item, O: SegmentOperation<T>, B: Offset> Bench<'a, T, O, B> {
     fn open(
         device: &Device,
         reduction: O,
@@ -210,7 +177,7 @@ impl<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, B: Offset> Bench<'a,
 impl<T, O, B> PartBench for Bench<'_, T, O, B>
 where
     T: Item,
-    O: RowOperation<T> + SegmentOperation<T>,
+    O: SegmentOperation<T>,
     B: Offset,
 {
     fn launch(&mut self) -> Result<(), Error> {
@@ -236,45 +203,5 @@ where
     /// The bits of a segment are those of a row of the same elements.
     fn depth(&self, length: u64) -> Result<u64, Error> {
         Ok(self.device.row_reducer::<T, O>(self.reduction)?.depth(length))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{answer::IntoValue as _, operation::Operation, task::segment_task};
-
-    #[test]
-    fn the_operations_with_segments_have_types() {
-        for operation in Operation::ALL {
-            let types = Dtype::ALL.map(|dtype| segment_task(operation, dtype, 0).is_some());
-            let count = types.into_iter().filter(|&has| has).count();
-            let expected = if operation.has_segments() { 10 } else { 0 };
-            assert_eq!(count, expected, "{operation}");
-        }
-    }
-
-    #[test]
-    fn a_sum_has_all_its_bits() {
-        let exact = |found: i128, segment: &[i64]| {
-            exact_sum(Answer::One(found.value()), segment, Dtype::I64)
-        };
-        let half = 1i64 << 62;
-        for (found, segment, sum) in [
-            (0, &[][..], 0),
-            (-7, &[-7], -7),
-            (5, &[i64::MIN, i64::MAX, 6], 5),
-            (i64::MIN.into(), &[half, half], 1i128 << 63),
-            (0, &[i64::MIN; 4], -(1i128 << 65)),
-            (i64::MAX.into(), &[i64::MIN, -1], -(1i128 << 63) - 1),
-            // A wrong sum stays wrong.
-            (1, &[i64::MIN; 4], 1),
-        ] {
-            assert_eq!(exact(found, segment), Answer::One(sum.value()), "{segment:?}");
-        }
-        let of_bytes = exact_sum(Answer::One(510u64.value()), &[255u8, 255], Dtype::U8);
-        assert_eq!(of_bytes, Answer::One(510u64.value()));
-        let most = exact_sum(Answer::One((u64::MAX - 1).value()), &[u64::MAX; 2], Dtype::U64);
-        assert_eq!(most, Answer::One((2 * u128::from(u64::MAX)).value()));
     }
 }

@@ -7,7 +7,7 @@ use warpfold::{
     BitOr, BitXor, BottomK, Buffer, CheckedSum, CompensatedSum, CountNonzero, CountWhere, Device,
     Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
     Norm2, Product, Reducer, ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance,
-    Statistics, Stream, Sum, SumAbs, SumSquares, TopK, View, WideSum,
+    Stream, Sum, SumAbs, SumSquares, TopK, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -100,7 +100,7 @@ struct Calls<T: Item, O: Reduction<T>> {
     rows: Option<OpenBench<T, O, Axes>>,
     /// Opens a bench for segments. `None` if the task has no segments.
     segments: Option<OpenBench<T, O, Segments>>,
-    /// Opens a bench for runs of keys, and for bins. `None` if the task has no segments.
+    /// Opens a bench for runs of keys, and for bins. `None` if the task is not by key.
     keyed: Option<OpenBench<T, O, Keyed>>,
 }
 
@@ -126,24 +126,27 @@ type OpenBench<T, O, P> = for<'a> fn(
     &'a Meaning<<O as Reduction<T>>::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error>;
 
-impl<T: Item, O: RowOperation<T>> Calls<T, O> {
+impl<T: Item, O: SegmentOperation<T>> Calls<T, O> {
     const fn single() -> Self {
-        Self { rows: Some(axes::bench::<T, O>), ..Self::without_rows() }
+        Self { segments: Some(segments::bench::<T, O>), ..Self::rows() }
     }
 }
 
-impl<T: Item, O: RowOperation<T> + SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
-    const fn segmented() -> Self {
-        Self {
-            segments: Some(segments::bench::<T, O>),
-            keyed: Some(keyed::bench::<T, O>),
-            ..Self::single()
+impl<T: Item, O: SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
+    const fn keyed() -> Self {
+        Self { keyed: Some(keyed::bench::<T, O>), ..Self::without_parts() }
+    }
+}
+
+impl<T: Item, O: RowOperation<T>> Calls<T, O> {
+    const fn rows() -> Self {
+        Self { rows: Some(axes::bench::<T, O>), ..Self::without_parts() }
         }
     }
 }
 
 impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
-    const fn without_rows() -> Self {
+    const fn without_parts() -> Self {
         Self {
             rows: None,
             segments: None,
@@ -246,9 +249,13 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
                 segments,
                 &self.meaning,
             ),
-            Parts::Keyed(keyed) => {
-                self.calls.keyed.expect(CHECKED)(device, elements, keyed, &self.meaning)
-            }
+            Parts::Keyed(keyed) => self.calls.keyed.expect(CHECKED)(
+                device,
+                self.reduction,
+                elements,
+                keyed,
+                &self.meaning,
+            ),
         }
     }
 
@@ -332,15 +339,11 @@ macro_rules! choose {
     ($at:expr, narrow_floats, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, F16 f16, Bf16 bf16, F32 f32)
     };
-    ($at:expr, segmented, $op:ident, $answer:expr) => {
-        choose!(@ $at, $op, segmented, $answer, Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64,
-            F16 f16, Bf16 bf16, F32 f32, F64 f64)
-    };
     ($at:expr, with_root, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, F16 f16, Bf16 bf16, F32 f32,
             F64 f64)
     };
-    ($at:expr, ranked, $op:ident, $calls:ident, $answer:expr) => {
+    ($at:expr, narrow, $op:ident, $calls:ident, $answer:expr) => {
         choose!(@ $at, $op, $calls, $answer, Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64,
             F16 f16, Bf16 bf16, F32 f32, F64 f64)
     };
@@ -349,7 +352,7 @@ macro_rules! choose {
             $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
                 operation: $at.0,
                 dtype: $at.1,
-                reduction: $op,
+                reduction: <$op>::default(),
                 condition: None,
                 calls: Calls::$calls(),
                 meaning: Meaning { answer: $answer, setting: $at.2 },
@@ -375,7 +378,7 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
         O::Sum | O::WrappingSum | O::CheckedSum => {
             choose!(at, integers, CheckedSum, single, exact_sum)
         }
-        O::Exact => choose!(at, floats, ReproducibleSum, without_rows, plain),
+        O::Exact => choose!(at, floats, ReproducibleSum, without_parts, plain),
         O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
         O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
         O::Product => choose!(at, all, Product, single, plain),
@@ -399,10 +402,10 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
         O::ArgMax => choose!(at, all, ArgMax, single, plain),
         O::ArgMinimum => choose!(at, all, ArgMinimum, single, plain),
         O::ArgMaximum => choose!(at, all, ArgMaximum, single, plain),
-        O::TopK if setting <= 4 => choose!(at, ranked, Top4, single, ranked),
-        O::TopK => choose!(at, ranked, Top8, single, ranked),
-        O::BottomK if setting <= 4 => choose!(at, ranked, Bottom4, single, ranked),
-        O::BottomK => choose!(at, ranked, Bottom8, single, ranked),
+        O::TopK if setting <= 4 => choose!(at, narrow, Top4, rows, ranked),
+        O::TopK => choose!(at, narrow, Top8, rows, ranked),
+        O::BottomK if setting <= 4 => choose!(at, narrow, Bottom4, rows, ranked),
+        O::BottomK => choose!(at, narrow, Bottom8, rows, ranked),
         O::Count => choose!(at, all, CountNonzero, single, plain),
         O::Any => choose!(at, all, Any, single, plain),
         O::All => choose!(at, all, All, single, plain),
@@ -426,30 +429,28 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
 }
 
 /// The task of an operation over the elements for which a condition holds. The operation has
-/// conditions. Truth values are reduced as bytes. Elements of up to 64 bits have segments.
+/// conditions. Truth values are reduced as bytes.
 pub(crate) fn condition_task(
     operation: Operation,
     dtype: Dtype,
     condition: &Condition,
 ) -> Result<Box<dyn AnyTask>, Failure> {
     macro_rules! of_types {
-        ($op:ident: $($dtype:ident $type:ident $calls:ident),*) => {
+        ($op:ident: $($dtype:ident $type:ident),*) => {
             match dtype {
                 $(Dtype::$dtype => Box::new(Typed::<$type, $op<$type>> {
                     operation,
                     dtype,
                     reduction: $op(condition.of(dtype)?),
                     condition: Some(condition.clone()),
-                    calls: Calls::$calls(),
-                    meaning: Meaning { answer: plain, ddof: 0 },
+                    calls: Calls::single(),
+                    meaning: Meaning { answer: plain, setting: 0 },
                 }) as Box<dyn AnyTask>,)*
             }
         };
         ($op:ident) => {
-            of_types!($op: Bool u8 segmented, I8 i8 segmented, U8 u8 segmented, I16 i16 segmented,
-                U16 u16 segmented, I32 i32 segmented, U32 u32 segmented, I64 i64 segmented,
-                U64 u64 segmented, I128 i128 single, U128 u128 single, F16 f16 segmented,
-                Bf16 bf16 segmented, F32 f32 segmented, F64 f64 segmented)
+            of_types!($op: Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+                U64 u64, I128 i128, U128 u128, F16 f16, Bf16 bf16, F32 f32, F64 f64)
         };
     }
     Ok(match operation {
@@ -459,9 +460,9 @@ pub(crate) fn condition_task(
     })
 }
 
-/// The task of an operation over the segments of an array of a type. `None` if the operation does
-/// not have segments of that type.
-pub(crate) fn segment_task(
+/// The task of an operation by key over an array of a type. `None` if the operation does not have
+/// that type.
+pub(crate) fn keyed_task(
     operation: Operation,
     dtype: Dtype,
     setting: u64,
@@ -469,19 +470,19 @@ pub(crate) fn segment_task(
     use Operation as O;
     let at = (operation, dtype, setting);
     match operation {
-        // The library has no checked sums of segments. `segments::exact_sum` makes up for that.
-        O::Sum => choose!(at, segmented, Sum, plain),
-        O::Mean => choose!(at, segmented, Moments, mean),
-        O::Var => choose!(at, segmented, Moments, variance),
-        O::Std => choose!(at, segmented, Moments, deviation),
-        O::Min if dtype == Dtype::Bool => choose!(at, segmented, Min, truth),
-        O::Min => choose!(at, segmented, Min, plain),
-        O::Max if dtype == Dtype::Bool => choose!(at, segmented, Max, truth),
-        O::Max => choose!(at, segmented, Max, plain),
-        O::MinMax if dtype == Dtype::Bool => choose!(at, segmented, MinMax, truth),
-        O::MinMax => choose!(at, segmented, MinMax, plain),
-        O::ArgMin => choose!(at, segmented, ArgMin, plain),
-        O::ArgMax => choose!(at, segmented, ArgMax, plain),
+        // The library has no checked sums of bins. `keyed::exact_sum` makes up for that.
+        O::Sum => choose!(at, narrow, Sum, keyed, plain),
+        O::Mean => choose!(at, narrow, Moments, keyed, mean),
+        O::Var => choose!(at, narrow, Moments, keyed, variance),
+        O::Std => choose!(at, narrow, Moments, keyed, deviation),
+        O::Min if dtype == Dtype::Bool => choose!(at, narrow, Min, keyed, truth),
+        O::Min => choose!(at, narrow, Min, keyed, plain),
+        O::Max if dtype == Dtype::Bool => choose!(at, narrow, Max, keyed, truth),
+        O::Max => choose!(at, narrow, Max, keyed, plain),
+        O::MinMax if dtype == Dtype::Bool => choose!(at, narrow, MinMax, keyed, truth),
+        O::MinMax => choose!(at, narrow, MinMax, keyed, plain),
+        O::ArgMin => choose!(at, narrow, ArgMin, keyed, plain),
+        O::ArgMax => choose!(at, narrow, ArgMax, keyed, plain),
         _ => None,
     }
 }

@@ -242,6 +242,65 @@ macro_rules! rows {
     )*};
 }
 
+/// Stamps out kernels that copy results to an output with strides
+/// ([`scatter`](mod@crate::rows::scatter)).
+///
+/// Each line is `name: type of a word;`. The parameters are `input`, `output`, the number of words,
+/// that of the words of a value, and size and stride in bytes of each dimension.
+///
+/// ```
+/// warpfold_device::scatter! {
+///     scatter_u32: u32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! scatter {
+    ($($name:ident: $t:ty;)*) => {$(
+        #[doc = concat!("Copies values of [`", stringify!($t), "`] words.")]
+        ///
+        /// # Safety
+        /// That of [`scatter`](warpfold_device::rows::scatter::scatter).
+        #[$crate::cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            output: *mut $t,
+            words: u64,
+            of_value: u32,
+            size0: u64,
+            stride0: i64,
+            size1: u64,
+            stride1: i64,
+            size2: u64,
+            stride2: i64,
+            size3: u64,
+            stride3: i64,
+            size4: u64,
+            stride4: i64,
+            size5: u64,
+            stride5: i64,
+            size6: u64,
+            stride6: i64,
+            size7: u64,
+            stride7: i64,
+        ) {
+            use $crate::rows::Dim;
+            let dims = [
+                Dim { size: size0, stride: stride0 },
+                Dim { size: size1, stride: stride1 },
+                Dim { size: size2, stride: stride2 },
+                Dim { size: size3, stride: stride3 },
+                Dim { size: size4, stride: stride4 },
+                Dim { size: size5, stride: stride5 },
+                Dim { size: size6, stride: stride6 },
+                Dim { size: size7, stride: stride7 },
+            ];
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::rows::scatter::scatter::<$t>(input, output, words, of_value, dims) }
+        }
+    )*};
+}
+
 /// Stamps out kernels that reduce the segments of an array ([`segments`](mod@crate::segments)): one
 /// result for each segment.
 ///

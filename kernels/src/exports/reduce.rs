@@ -66,7 +66,8 @@ type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
 
-/// Stamps out the kernels of an operation over one array: for the whole array, and for its rows.
+/// Stamps out the kernels of an operation over one array: for the whole array, for its rows, and
+/// for its segments.
 macro_rules! single {
     ($($name:ident, $type:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
         pastey::paste! {
@@ -74,14 +75,15 @@ macro_rules! single {
                 [<reduce_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)? $(, $way)?;
             }
             warpfold_device::rows! { [<rows_ $name _ $type:lower>]: $t = $op => $raw; }
+            warpfold_device::segments! { [<segments_ $name _ $type:lower>]: $t = $op => $raw; }
         }
     )*};
 }
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for segments and bins, and those for rows that the host asks for something,
-/// have no loads in flight.
+/// element. Kernels for bins, and those for rows that the host asks for something, have no loads in
+/// flight.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
@@ -104,11 +106,6 @@ macro_rules! kernels {
     (@stamp unary $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
             single! { $op, $t: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
-        }
-    };
-    (@stamp segments $op:ident $t:ident ($raw:ty) ()) => {
-        pastey::paste! {
-            warpfold_device::segments! { [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp rows_asked $op:ident $t:ident ($raw:ty) ()) => {
@@ -220,11 +217,10 @@ kernels! {
     rows_asked: [top4 top8] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
 }
 
-/// Stamps out the kernels that count elements within an interval or outside of it, for whole arrays
-/// and for rows, and for segments if the word follows: `type, loads in flight;`. The interval
-/// follows the other arguments.
+/// Stamps out the kernels that count elements within an interval or outside of it, for whole
+/// arrays, rows and segments: `type, loads in flight;`. The interval follows the other arguments.
 macro_rules! within {
-    ($($t:ident, $loads:literal $(, $segments:ident)?;)*) => {$(
+    ($($t:ident, $loads:literal;)*) => {$(
         pastey::paste! {
             warpfold_device::unary! {
                 [<reduce_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
@@ -236,40 +232,33 @@ macro_rules! within {
                     with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
                     |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
             }
-            $(
-                warpfold_device::$segments! {
-                    [<segments_within_ $t:lower>]: $t = CountWithin<$t> => u64,
-                        with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
-                        |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
-                }
-            )?
+            warpfold_device::segments! {
+                [<segments_within_ $t:lower>]: $t = CountWithin<$t> => u64,
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
         }
     )*};
 }
 
 // Counts of the elements for which a comparison holds.
 within! {
-    u8, 8, segments;
-    u16, 8, segments;
-    u32, 8, segments;
-    u64, 8, segments;
+    u8, 8;
+    u16, 8;
+    u32, 8;
+    u64, 8;
     u128, 4;
-    F16, 8, segments;
-    Bf16, 8, segments;
-    f32, 8, segments;
-    f64, 8, segments;
+    F16, 8;
+    Bf16, 8;
+    f32, 8;
+    f64, 8;
 }
 
-// Segments.
-kernels! {
-    segments: [sum] x [i32] => i64;
-    segments: [sum] x [u8 u32 u64] => u64;
-    segments: [sum] x [F16 Bf16 f32] => f32;
-    segments: [sum] x [f64] => f64;
-    segments: [min max] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => T;
-    segments: [minmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Extremes<T>;
-    segments: [argmin argmax] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
-    segments: [moments] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => CountMeanM2;
+// Copies of results to outputs with strides.
+warpfold_device::scatter! {
+    rows_scatter_u8: u8;
+    rows_scatter_u16: u16;
+    rows_scatter_u32: u32;
 }
 
 // Bins.

@@ -86,6 +86,15 @@ pub enum Error {
         /// The number of dimensions that are left.
         rank: usize,
     },
+    /// Results with strides may share places. The stride of each axis must be greater than the
+    /// distance of any two results that differ only along axes of smaller strides.
+    #[error("results of shape {shape:?} with the strides {strides:?} may overlap")]
+    Overlap {
+        /// The shape of the results.
+        shape: Vec<u64>,
+        /// The strides, in results.
+        strides: Vec<i64>,
+    },
     /// The results are more than the host can count.
     #[error("{rows} results are more than this host can hold")]
     Rows {

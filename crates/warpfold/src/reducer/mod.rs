@@ -101,7 +101,7 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
-pub use rows::{Array, RowReducer, Whole};
+pub use rows::{Array, RowReducer, StridedOutput, StridedRowReducer, Whole};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
     RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,

@@ -119,25 +119,18 @@ pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKern
 impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {}
 
 /// An [`Operation`] over one input that can reduce the segments of arrays
-/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): [`Sum`](super::Sum),
-/// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
-/// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
-/// `f16`, `bf16`, `f32` and `f64`; and [`CountWhere`](super::CountWhere),
-/// [`AnyWhere`](super::AnyWhere) and [`AllWhere`](super::AllWhere), of these types and `i8`, `i16`
-/// and `u16`. The trait cannot be implemented outside this crate.
-pub trait SegmentOperation<T: Item>:
-    Operation<T, Arity = Single> + private::SegmentKernel<T>
-{
-}
+/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`] except
+/// [`TopK`](super::TopK) and [`BottomK`](super::BottomK). The trait cannot be implemented outside
+/// this crate.
+pub trait SegmentOperation<T: Item>: RowOperation<T> + private::SegmentKernel<T> {}
 
-impl<T: Item, O: Operation<T, Arity = Single> + private::SegmentKernel<T>> SegmentOperation<T>
-    for O
-{
-}
+impl<T: Item, O: RowOperation<T> + private::SegmentKernel<T>> SegmentOperation<T> for O {}
 
 /// An [`Operation`] over one input that can reduce values into bins
-/// ([`Device::reduce_into_bins`](crate::Device::reduce_into_bins)): the operations and types that a
-/// [`SegmentOperation`] can be. The trait cannot be implemented outside this crate.
+/// ([`Device::reduce_into_bins`](crate::Device::reduce_into_bins)): [`Sum`](super::Sum),
+/// [`Min`](super::Min), [`Max`](super::Max), [`MinMax`](super::MinMax), [`ArgMin`](super::ArgMin),
+/// [`ArgMax`](super::ArgMax) and [`Moments`](super::Moments), of `u8`, `i32`, `u32`, `i64`, `u64`,
+/// `f16`, `bf16`, `f32` and `f64`. The trait cannot be implemented outside this crate.
 pub trait BinOperation<T: Item>: Operation<T, Arity = Single> + private::BinKernel<T> {}
 
 impl<T: Item, O: Operation<T, Arity = Single> + private::BinKernel<T>> BinOperation<T> for O {}
@@ -164,20 +157,9 @@ pub(super) const fn compared_bytes<T>() -> usize {
     if size_of::<T>() < 4 { 4 } else { size_of::<T>() }
 }
 
-/// Names the kernels `segments_<name>_<type>` of an operation, as [`kernels!`] does for the others.
-macro_rules! segment_kernels {
-    ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
-        impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
-            const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
-                $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
-        }
-    )*};
-}
-pub(super) use segment_kernels;
-
-/// Names the kernels `reduce_<name>_<type>` and `rows_<name>_<type>` of an operation for each type
-/// of elements, or only the first after `whole`. `i64 as u64` means that `i64` uses the kernel of
-/// `u64`, because both kernels would give the same bits.
+/// Names the kernels `reduce_<name>_<type>`, `rows_<name>_<type>` and `segments_<name>_<type>` of
+/// an operation for each type of elements, or only the first after `whole`. `i64 as u64` means that
+/// `i64` uses the kernel of `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -191,6 +173,10 @@ macro_rules! kernels {
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+            }
+            impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
+                const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
+                    $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
             }
         )*
     };

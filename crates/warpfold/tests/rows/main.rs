@@ -18,6 +18,7 @@ mod calls;
 mod checks;
 mod operations;
 mod order;
+mod strided;
 mod top;
 mod whole;
 

@@ -4,8 +4,10 @@ use std::fmt::Debug;
 
 use rand::{Rng, distr::StandardUniform, prelude::Distribution};
 use warpfold::{
-    AllWhere, AnyWhere, ArgMax, ArgMin, Array, CountWhere, Device, Is, Item, Max, Min, MinMax,
-    Moments, RowOperation, SegmentOperation, Sum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, BitAnd, BitOr,
+    BitXor, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, Device, Error, Is,
+    Item, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2,
+    Product, SegmentOperation, SoftmaxStats, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
     half::{bf16, f16},
 };
 
@@ -14,7 +16,7 @@ use super::{offsets, seed::random, segments, support::devices};
 /// Compares the segments with rows, as text that shows each bit.
 fn check<T: Item, O>(device: &Device, values: &[T], offsets: &[u32])
 where
-    O: RowOperation<T> + SegmentOperation<T> + Default,
+    O: SegmentOperation<T> + Default,
     O::Output: Debug,
 {
     let results = device.reduce_segments(values, offsets, O::default()).unwrap();
@@ -27,25 +29,60 @@ where
     }
 }
 
-fn check_all<T: Item>(device: &Device, value: impl FnMut() -> T, offsets: &[u32])
-where
-    Sum: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    Min: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    Max: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    MinMax: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    ArgMin: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    ArgMax: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-    Moments: RowOperation<T> + SegmentOperation<T, Output: Debug>,
-{
-    let n = *offsets.last().unwrap() as usize;
-    let values: Vec<T> = std::iter::repeat_with(value).take(n).collect();
-    check::<T, Sum>(device, &values, offsets);
-    check::<T, Min>(device, &values, offsets);
-    check::<T, Max>(device, &values, offsets);
-    check::<T, MinMax>(device, &values, offsets);
-    check::<T, ArgMin>(device, &values, offsets);
-    check::<T, ArgMax>(device, &values, offsets);
-    check::<T, Moments>(device, &values, offsets);
+/// Checks operations over types. The types of a line share what makes their elements.
+macro_rules! of_types {
+    ($($test:ident: $make:expr, [$($t:ident)*], $ops:tt;)*) => {$(
+        #[test]
+        fn $test() {
+            let offsets = offsets(3, &[1, 1, 2, 3, 40, 1, 700, 5, 5, 5, 9000, 33, 1]);
+            let n = *offsets.last().unwrap() as usize;
+            for device in devices() {
+                $(of_types!(@type $t, device, $make, n, offsets, $ops);)*
+            }
+        }
+    )*};
+    (@type $t:ident, $device:ident, $make:expr, $n:ident, $offsets:ident, [$($op:ident)*]) => {{
+        let values: Vec<$t> = std::iter::repeat_with($make).take($n).collect();
+        $(check::<$t, $op>(&$device, &values, &$offsets);)*
+    }};
+}
+
+of_types! {
+    unsigned_integers: integers(), [u8 u16 u32 u64 u128],
+        [Sum Product WrappingSum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         BitAnd BitOr BitXor CountNonzero Any All SumAbs SumSquares Moments];
+    signed_integers: integers(), [i8 i16 i32 i64 i128],
+        [Sum Product WrappingSum Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         BitAnd BitOr BitXor CountNonzero Any All SumAbs SumSquares Moments];
+    unsigned_checked_sums: small(|x| x.unsigned_abs().into()), [u32 u64 u128], [CheckedSum];
+    signed_checked_sums: small(Into::into), [i32 i64 i128], [CheckedSum];
+    halves: floats(f16::from_f32), [f16],
+        [Sum Product Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum NanSum NanMean CountNan
+         LogSumExp SoftmaxStats Moments];
+    brain_floats: floats(bf16::from_f32), [bf16],
+        [Sum Product Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum NanSum NanMean CountNan
+         LogSumExp SoftmaxStats Moments];
+    floats_of_32_bits: floats(|x| x), [f32],
+        [Sum Product Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum WideSum NanSum NanMean CountNan
+         LogSumExp SoftmaxStats Moments];
+    floats_of_64_bits: floats(f64::from), [f64],
+        [Sum Product Min Max Minimum Maximum MinMax MaxAbs ArgMin ArgMax ArgMinimum ArgMaximum
+         CountNonzero Any All SumAbs SumSquares Norm2 CompensatedSum NanSum NanMean CountNan
+         LogSumExp SoftmaxStats Moments];
+}
+
+#[test]
+fn a_checked_sum_of_a_segment_overflows() {
+    for device in devices() {
+        let values = [i64::MAX, -1, 1, i64::MAX, 1, i64::MIN];
+        let sums = device.reduce_segments(&values, &[0u32, 3, 4, 4, 6], CheckedSum).unwrap();
+        assert_eq!(sums, [i64::MAX, i64::MAX, 0, i64::MIN + 1]);
+        let error = device.reduce_segments(&values, &[0u32, 3, 5], CheckedSum).unwrap_err();
+        assert!(matches!(&error, Error::Overflow { item: "i64", .. }), "{error}");
+    }
 }
 
 fn integers<T>() -> impl FnMut() -> T
@@ -67,20 +104,10 @@ fn floats<T>(of: impl Fn(f32) -> T) -> impl FnMut() -> T {
     }
 }
 
-#[test]
-fn a_segment_is_as_a_row() {
-    let offsets = offsets(3, &[1, 1, 2, 3, 40, 1, 700, 5, 5, 5, 9000, 33, 1]);
-    for device in devices() {
-        check_all::<u8>(&device, integers(), &offsets);
-        check_all::<i32>(&device, integers(), &offsets);
-        check_all::<u32>(&device, integers(), &offsets);
-        check_all::<i64>(&device, integers(), &offsets);
-        check_all::<u64>(&device, integers(), &offsets);
-        check_all::<f16>(&device, floats(f16::from_f32), &offsets);
-        check_all::<bf16>(&device, floats(bf16::from_f32), &offsets);
-        check_all::<f32>(&device, floats(|x| x), &offsets);
-        check_all::<f64>(&device, floats(f64::from), &offsets);
-    }
+/// Integers whose sums every type of 32 bits holds.
+fn small<T>(of: impl Fn(i8) -> T) -> impl FnMut() -> T {
+    let mut random = random();
+    move || of(random.random())
 }
 
 /// The results of comparisons are those of plain Rust, also for empty segments.

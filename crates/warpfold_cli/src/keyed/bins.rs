@@ -6,7 +6,7 @@ use warpfold::{
 };
 
 use super::{Groups, Keyed};
-use crate::{answer::Answer, parts::PartBench, task::Meaning};
+use crate::{answer::Answer, meaning::Meaning, parts::PartBench};
 
 /// A bench that reduces values into bins, by keys of type `K`.
 struct Bench<'a, T: Item, O: BinOperation<T>, K: BinKey> {
@@ -27,12 +27,13 @@ struct Bench<'a, T: Item, O: BinOperation<T>, K: BinKey> {
 /// Opens a bench that reduces an array into bins.
 pub(super) fn open<'a, T: Item, O: BinOperation<T>, K: BinKey>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     (keyed, keys, bins): (&'a Keyed, &[K], usize),
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
     Ok(Box::new(Bench::<T, O, K> {
-        reducer: device.bin_reducer(O::default())?,
+        reducer: device.bin_reducer(reduction)?,
         counter: device.bin_counter()?,
         elements: device.upload(elements)?,
         keyed,

@@ -1,17 +1,19 @@
 //! Reductions by key: one result for each run of equal neighbouring keys, or for each bin.
 
 mod bins;
+mod exact;
 mod keys;
 mod runs;
 
 use std::{borrow::Cow, cell::OnceCell, ffi::OsStr};
 
 use anyhow::anyhow;
-use warpfold::{BinOperation, Device, Error, RowOperation, SegmentOperation, reducer::Item};
+use warpfold::{BinOperation, Device, Error, SegmentOperation, reducer::Item};
 use warpfold_tools::terminal::{Failure, refused};
 
-use crate::{answer::Answer, parts::PartBench, task::Meaning};
+use crate::{answer::Answer, meaning::Meaning, parts::PartBench};
 
+pub(crate) use exact::exact_sum;
 pub(crate) use keys::{Bits, Keys};
 
 /// The keys of an array, and what is reduced by them.
@@ -151,35 +153,37 @@ impl Keyed {
 /// Opens a bench that reduces an array by key.
 pub(crate) fn bench<'a, T: Item, O>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     keyed: &'a Keyed,
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error>
 where
-    O: RowOperation<T> + SegmentOperation<T> + BinOperation<T>,
+    O: SegmentOperation<T> + BinOperation<T>,
 {
     match &keyed.keys.bits {
-        Bits::One(keys) => of_keys::<T, O, _>(device, elements, keyed, keys, meaning),
-        Bits::Two(keys) => of_keys::<T, O, _>(device, elements, keyed, keys, meaning),
-        Bits::Four(keys) => of_keys::<T, O, _>(device, elements, keyed, keys, meaning),
-        Bits::Eight(keys) => of_keys::<T, O, _>(device, elements, keyed, keys, meaning),
+        Bits::One(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
+        Bits::Two(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
+        Bits::Four(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
+        Bits::Eight(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
     }
 }
 
 fn of_keys<'a, T: Item, O, K>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     keyed: &'a Keyed,
     keys: &[K],
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error>
 where
-    O: RowOperation<T> + SegmentOperation<T> + BinOperation<T>,
+    O: SegmentOperation<T> + BinOperation<T>,
     K: warpfold::BinKey,
 {
     match keyed.bins {
-        Some(bins) => bins::open::<T, O, K>(device, elements, (keyed, keys, bins), meaning),
-        None => runs::open::<T, O, K>(device, elements, (keyed, keys), meaning),
+        Some(bins) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
+        None => runs::open(device, reduction, elements, (keyed, keys), meaning),
     }
 }
 

@@ -1,16 +1,17 @@
 //! A bench for runs of equal neighbouring keys.
 
 use warpfold::{
-    BinKey, Buffer, Device, Error, RowOperation, RunReducer, SegmentOperation, Stream,
+    BinKey, Buffer, Device, Error, RunReducer, SegmentOperation, Stream,
     reducer::{Item, KeysOf, PendingRuns},
 };
 
 use super::{Groups, Keyed};
-use crate::{answer::Answer, parts::PartBench, task::Meaning};
+use crate::{answer::Answer, meaning::Meaning, parts::PartBench};
 
 /// A bench that reduces runs of keys of type `K`.
 struct Bench<'a, T: Item, O: SegmentOperation<T>, K: BinKey> {
     device: Device,
+    reduction: O,
     reducer: RunReducer<KeysOf<K>, T, O>,
     elements: Buffer<T>,
     keyed: &'a Keyed,
@@ -26,8 +27,9 @@ struct Bench<'a, T: Item, O: SegmentOperation<T>, K: BinKey> {
 }
 
 /// Opens a bench that reduces the runs of an array.
-pub(super) fn open<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, K: BinKey>(
+pub(super) fn open<'a, T: Item, O: SegmentOperation<T>, K: BinKey>(
     device: &Device,
+    reduction: O,
     elements: &[T],
     (keyed, keys): (&'a Keyed, &[K]),
     meaning: &'a Meaning<O::Output>,
@@ -35,7 +37,8 @@ pub(super) fn open<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, K: Bin
     let n = keys.len();
     Ok(Box::new(Bench::<T, O, K> {
         device: device.clone(),
-        reducer: device.key_reducer(O::default())?,
+        reduction,
+        reducer: device.key_reducer(reduction)?,
         elements: device.upload(elements)?,
         keyed,
         keys: device.upload(keys)?,
@@ -52,7 +55,7 @@ pub(super) fn open<'a, T: Item, O: RowOperation<T> + SegmentOperation<T>, K: Bin
 impl<T, O, K> PartBench for Bench<'_, T, O, K>
 where
     T: Item,
-    O: RowOperation<T> + SegmentOperation<T>,
+    O: SegmentOperation<T>,
     K: BinKey,
 {
     fn launch(&mut self) -> Result<(), Error> {
@@ -81,7 +84,7 @@ where
 
     /// The bits of a run are those of a row of the same elements.
     fn depth(&self, length: u64) -> Result<u64, Error> {
-        Ok(self.device.row_reducer::<T, O>(O::default())?.depth(length))
+        Ok(self.device.row_reducer::<T, O>(self.reduction)?.depth(length))
     }
 }
 

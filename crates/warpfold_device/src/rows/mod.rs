@@ -45,6 +45,7 @@
 
 pub(crate) mod finish;
 mod part;
+pub mod scatter;
 mod stage;
 mod team;
 pub(crate) mod tree;

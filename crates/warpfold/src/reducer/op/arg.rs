@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::reducer::{
     Indexed, Item, Single,
-    operation::{bin_kernels, compared_bytes, kernels, operation, segment_kernels},
+    operation::{bin_kernels, compared_bytes, kernels, operation},
     order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
 };
 
@@ -26,7 +26,6 @@ use crate::reducer::{
 pub struct ArgMin;
 
 kernels!(ArgMin, argmin: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(ArgMin, argmin: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(ArgMin, argmin, |T| compared_bytes::<T>() + 8; u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
@@ -55,7 +54,6 @@ operation! {
 pub struct ArgMax;
 
 kernels!(ArgMax, argmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(ArgMax, argmax: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(ArgMax, argmax, |T| compared_bytes::<T>() + 8; u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {

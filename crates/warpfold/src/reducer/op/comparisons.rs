@@ -7,7 +7,7 @@ use crate::{
     device::Arg,
     reducer::{
         Error, Item, Operation, Single,
-        operation::{More, kernels, private::Kernel, segment_kernels},
+        operation::{More, kernels, private::Kernel},
         shapes::KernelClass,
     },
 };
@@ -242,10 +242,6 @@ pub struct AllWhere<T>(pub Is<T>);
 macro_rules! of_comparisons {
     ($($op:ident, $name:literal: $output:ty = |$count:ident, $n:pat_param| $result:expr;)*) => {$(
         of_comparisons!(
-            @segments $op: i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64,
-            f16, bf16, f32, f64
-        );
-        of_comparisons!(
             @kernels $op: i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64,
             i128 as u128, u128, f16, bf16, f32, f64
         );
@@ -279,9 +275,6 @@ macro_rules! of_comparisons {
     )*};
     (@kernels $op:ident: $($type:ident $(as $same:ident)?),*) => {$(
         kernels!($op<$type>, within: $type $(as $same)?);
-    )*};
-    (@segments $op:ident: $($type:ident $(as $same:ident)?),*) => {$(
-        segment_kernels!($op<$type>, within: $type $(as $same)?);
     )*};
 }
 

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::reducer::{
     Extremes, Item, Single,
-    operation::{bin_kernels, compared_bytes, kernels, operation, segment_kernels},
+    operation::{bin_kernels, compared_bytes, kernels, operation},
     order::{greater, greater_or_nan, lesser, lesser_or_nan},
 };
 
@@ -27,7 +27,6 @@ use crate::reducer::{
 pub struct Min;
 
 kernels!(Min, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(Min, min: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(Min, min, |T| compared_bytes::<T>(); u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
@@ -55,7 +54,6 @@ operation! {
 pub struct Max;
 
 kernels!(Max, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(Max, max: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(Max, max, |T| compared_bytes::<T>(); u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
@@ -133,7 +131,6 @@ operation! {
 pub struct MinMax;
 
 kernels!(MinMax, minmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(MinMax, minmax: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(MinMax, minmax, |T| 2 * compared_bytes::<T>(); u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {

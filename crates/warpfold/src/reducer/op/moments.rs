@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 use crate::reducer::{
     Item, Single,
-    operation::{bin_kernels, kernels, operation, segment_kernels},
+    operation::{bin_kernels, kernels, operation},
 };
 
 /// The mean and the variance, computed in one pass in `f64`. For an empty input, the call returns
@@ -32,7 +32,6 @@ use crate::reducer::{
 pub struct Moments;
 
 kernels!(Moments, moments: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
-segment_kernels!(Moments, moments: u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(Moments, moments, |T| 24; u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use crate::reducer::{
     Error, Int192, Item, Operation, Single,
     item::Accumulator,
-    operation::{bin_kernels, kernels, operation, private::Kernel, segment_kernels},
+    operation::{bin_kernels, kernels, operation, private::Kernel},
     shapes::KernelClass,
 };
 
@@ -37,7 +37,6 @@ use crate::reducer::{
 pub struct Sum;
 
 kernels!(Sum, sum: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
-segment_kernels!(Sum, sum: u8, i32, u32, i64 as u64, u64, f16, bf16, f32, f64);
 bin_kernels!(Sum, sum, |T| size_of::<<T as Item>::Wide>(); u8, i32, u32, i64 as u64, u64, f16, bf16, f32, f64);
 
 operation! {

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{super::Error, plan::Dim};
 
 /// The most dimensions that an array may have after neighbours are merged.
-const MOST_DIMS: usize = 8;
+pub(super) const MOST_DIMS: usize = 8;
 
 /// A list of dimensions. Few arrays have more than four.
 pub(super) type Dims = SmallVec<[Dim; 4]>;
@@ -68,7 +68,7 @@ fn product(dims: &[Dim]) -> u64 {
 }
 
 /// Merges dimensions, of which the first changes fastest, if one index can stand for both.
-fn merged(dims: impl Iterator<Item = Dim>) -> Dims {
+pub(super) fn merged(dims: impl Iterator<Item = Dim>) -> Dims {
     let mut merged = Dims::new();
     for dim in dims.filter(|dim| dim.size != 1) {
         let together = merged.last().and_then(|last: &Dim| {

@@ -5,6 +5,7 @@ mod array;
 mod call;
 mod layout;
 mod plan;
+mod strided;
 mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
@@ -23,6 +24,7 @@ use layout::Layout;
 
 pub use array::Array;
 pub(super) use call::Call;
+pub use strided::{StridedOutput, StridedRowReducer};
 pub use whole::Whole;
 
 /// An operation over the rows of arrays of one type, ready to run on a device: its kernel is

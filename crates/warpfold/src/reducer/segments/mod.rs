@@ -95,6 +95,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     /// - [`Error::Segment`] if a segment begins behind its end or ends behind the elements;
     /// - [`Error::EmptySegment`] if a segment is empty and the operation has no result for that;
     ///   [`reduce_segments_or`](Self::reduce_segments_or) gives one;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type
+    ///   of the elements cannot hold a sum;
     /// - [`Error::TooLong`] if there are more elements and segments than a launch can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory for the results or for
     ///   a copy is lacking, or if the driver reports an error.

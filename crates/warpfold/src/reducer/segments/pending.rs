@@ -110,7 +110,9 @@ impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
     ///
     /// # Errors
     ///
-    /// [`Error::EmptySegment`] if the segment is empty and the operation has no result for that.
+    /// [`Error::EmptySegment`] if the segment is empty and the operation has no result for that,
+    /// and [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and
+    /// the type of the elements cannot hold the sum.
     pub fn finish(self, raw: O::Raw, segment: u64, length: u64) -> Result<O::Output, Error> {
         if length == 0 && O::identity().is_none() {
             return Err(Error::EmptySegment { op: O::NAME, segment });

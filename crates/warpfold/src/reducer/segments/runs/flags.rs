@@ -48,6 +48,8 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
     /// # Errors
     ///
     /// - [`Error::Lengths`] if flags and values are not equally many;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and
+    ///   the type of the elements cannot hold a sum;
     /// - [`Error::TooLong`] if there are more elements than a launch can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory is lacking, or if the
     ///   driver reports an error.

@@ -47,6 +47,8 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
     ///   elements together;
     /// - [`Error::EmptySegment`] if a length is 0 and the operation has no result for that;
     ///   [`reduce_by_length_or`](Self::reduce_by_length_or) gives one;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and
+    ///   the type of the elements cannot hold a sum;
     /// - [`Error::TooLong`] if there are more elements and segments than a launch can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory is lacking, or if the
     ///   driver reports an error.

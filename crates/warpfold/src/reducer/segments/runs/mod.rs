@@ -111,7 +111,8 @@ impl<T: Item, O: SegmentOperation<T>> PendingRuns<T, O> {
     ///
     /// # Errors
     ///
-    /// None for the operations that have segments today.
+    /// [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and the
+    /// type of the elements cannot hold the sum. Other operations return no error here.
     pub fn finish(self, raw: O::Raw, length: u64) -> Result<O::Output, Error> {
         O::finish(raw, length)
     }

@@ -53,6 +53,8 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     ///   than a launch can take. It always takes 8 GiB, less 16 bytes for each span;
     /// - [`Error::EmptySegment`] if a span is empty and the operation has no result for that;
     ///   [`reduce_spans_or`](Self::reduce_spans_or) gives one;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and
+    ///   the type of the elements cannot hold a sum;
     /// - [`Error::TooLong`] if there are more elements and spans than a launch can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory is lacking, or if the
     ///   driver reports an error.
