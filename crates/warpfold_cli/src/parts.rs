@@ -134,7 +134,9 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
     if !operation.has_rows() {
-        return refuse(format!("{operation} reduces whole arrays only, and compensated has {part}s"));
+        return refuse(format!(
+            "{operation} reduces whole arrays only, and compensated has {part}s"
+        ));
     }
     if args.segments.is_some() && !operation.has_segments() {
         return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
@@ -142,10 +144,7 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if args.by_key.is_some() && !operation.has_keys() {
         let able = Operation::ALL.into_iter().filter(|operation| operation.has_keys());
         let able: Vec<_> = able.map(Operation::name).collect();
-        return refuse(format!(
-            "{operation} reduces no keys, and these do: {}",
-            able.join(", ")
-        ));
+        return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
     }
     if let [first, second, ..] = args.files.as_slice() {
         return refuse(format!(

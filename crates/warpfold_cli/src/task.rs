@@ -141,7 +141,6 @@ impl<T: Item, O: SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
 impl<T: Item, O: RowOperation<T>> Calls<T, O> {
     const fn rows() -> Self {
         Self { rows: Some(axes::bench::<T, O>), ..Self::without_parts() }
-        }
     }
 }
 
