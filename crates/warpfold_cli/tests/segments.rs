@@ -49,10 +49,8 @@ fn check(report: &Value, operation: &str, elements: &[f64], offsets: &[usize], w
 #[test]
 fn results_are_those_of_loops() {
     let folder = Folder::new();
-    let kinds = [
-        "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", ">i4", "<u4", "<i8", "<u8", "<f2", "<V2", "<f4",
-        "<f8",
-    ];
+    let kinds =
+        ["|b1", "|i1", "|u1", "<i4", ">i4", "<u4", "<i8", "<u8", "<f2", "<V2", "<f4", "<f8"];
     // The first elements and the last ones lie in no segment.
     let full = [3, 4, 6, 9, 41, 170, 171, 299, 300];
     // Only a sum has a result of nothing.
@@ -180,7 +178,6 @@ fn every_operation_has_segments_or_says_so() {
 fn what_has_no_segments_is_refused() {
     let folder = Folder::new();
     folder.write("x.npy", &Input::new("<i4", &[3, 4], false).npy());
-    folder.write("bytes.npy", &Input::new("|i1", &[12], false).npy());
     folder.write("o.npy", &offsets("<u4", &[0, 4, 12]));
     folder.write("raw", &[0; 12]);
     folder.write("o.csv", b"0,4,12");
