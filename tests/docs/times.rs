@@ -202,22 +202,23 @@ fn reducers() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// A table with our bandwidth for rows, axes and segments, and the ratios of the other libraries'
-/// times to ours.
+/// A table with our bandwidth for rows, axes, segments, keys and bins, and the ratios of the other
+/// libraries' times to ours.
 fn layouts() -> String {
     // The name of a case, and what it is.
-    const ROWS: [(&str, &str); 9] = [
+    const ROWS: [(&str, &str); 10] = [
         ("f32 sum rows 16777216x4", "sum of f32, rows of 4"),
         ("f32 sum rows 671088x100", "rows of 100"),
         ("f32 sum rows 65536x1024", "rows of 1024"),
         ("f32 sum rows 1x67108864", "one row of 2^26"),
         ("f32 argmax rows 4194304x16", "index of the maximum of f32, rows of 16"),
         ("u8 sum rows 262144x1024", "sum of u8, rows of 1024"),
+        ("f32 logsumexp rows 65536x1024", "logsumexp of f32, rows of 1024"),
         ("f32 sum 1048576x64 over 0", "sum of f32, 64 columns of 2^20"),
         ("f32 sum 1024x65536 over 0", "2^16 columns of 1024"),
         ("f32 sum 64x256x64x64 over 0 2 3", "64x256x64x64 along axes 0, 2 and 3"),
     ];
-    const SEGMENTS: [(&str, &str); 8] = [
+    const SEGMENTS: [(&str, &str); 14] = [
         ("f32 all of 1", "sum of f32, segments of 1"),
         ("f32 all of 4", "segments of 4"),
         ("f32 all of 16", "segments of 16"),
@@ -226,6 +227,12 @@ fn layouts() -> String {
         ("f32 0 to 32", "segments of 0 to 32"),
         ("f32 power law 1.2", "lengths by a power law, 5 on average"),
         ("f32 one giant", "one segment of 2^25 among 2^25 of 1"),
+        ("f32 by key all of 4", "sum of f32 by key of u32, runs of 4"),
+        ("f32 by key all of 100", "runs of 100"),
+        ("f32 by key all of 65536", "runs of 65536"),
+        ("u8 count into 256 bins, uniform", "counts of u8 in 256 bins"),
+        ("u32 count into 256 bins, uniform", "counts of u32 in 256 bins"),
+        ("f32 sum into 256 bins, uniform", "sums of f32 in 256 bins by key of u32"),
     ];
     let newest = |file: &str| {
         let mut runs = newest_reducers(file);

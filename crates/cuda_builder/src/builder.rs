@@ -356,48 +356,47 @@ impl CudaBuilder {
         prepared: &Path,
         scratch: &Path,
     ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
-        // If each module began from the whole, it would spend most of its time on reading. So code
-        // that no kernel reaches is dropped once. Then the modules are divided into parts, and for
-        // each part the code that none of its kernels reaches is dropped.
-        let reduce = |from: &Path, to: &Path, kernels: &mut dyn Iterator<Item = &str>| {
-            internalize(toolchain, kernels, &to.with_extension("list"))?
-                .arg("-passes=internalize,globaldce")
-                .arg(from)
-                .arg("-o")
-                .arg(to)
-                .run("opt")
-        };
         let modules: Vec<_> = modules.iter().collect();
-        let names = |modules: &[(&String, &'_ Vec<(String, KernelTraits)>)]| {
-            modules
-                .iter()
-                .flat_map(|(_, kernels)| kernels.iter().map(|(name, _)| name.clone()))
-                .collect::<Vec<_>>()
-        };
         let reduced = scratch.join("reduced.bc");
-        reduce(prepared, &reduced, &mut names(&modules).iter().map(String::as_str))?;
+        reduce(toolchain, &modules, prepared, &reduced)?;
+        self.compile_parts(toolchain, &modules, &reduced, scratch)
+    }
 
-        let parts: Vec<_> = modules.chunks(modules.len().isqrt().max(1)).enumerate().collect();
-        let compiled: Vec<Vec<CompiledModule>> = parts
-            .par_iter()
-            .map(|&(i, part)| {
-                let bitcode = scratch.join(format!("part{i}.bc"));
-                reduce(&reduced, &bitcode, &mut names(part).iter().map(String::as_str))?;
-                let targets: Vec<_> = part
-                    .iter()
-                    .flat_map(|&(name, kernels)| {
-                        self.archs(kernels).into_iter().map(move |arch| (name, kernels, arch))
-                    })
-                    .collect();
-                targets
-                    .par_iter()
-                    .map(|&(name, kernels, arch)| {
-                        self.compile_module(toolchain, name, arch, kernels, &bitcode, scratch)
-                    })
-                    .collect()
+    /// Compiles modules from `bitcode`, which holds their kernels. If each module began from the
+    /// whole, it would spend most of its time on reading. So many modules are divided into parts,
+    /// the code that no kernel of a part reaches is dropped, and the parts are divided in turn.
+    fn compile_parts(
+        &self,
+        toolchain: &Toolchain,
+        modules: &[Module<'_>],
+        bitcode: &Path,
+        scratch: &Path,
+    ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
+        const PARTS: usize = 9;
+        if modules.len() > PARTS {
+            let parts: Vec<_> = modules.chunks(modules.len().div_ceil(PARTS)).collect();
+            let compiled: Vec<Vec<CompiledModule>> = parts
+                .par_iter()
+                .map(|part| {
+                    let of_part = scratch.join(format!("{}.{}.bc", part[0].0, part.len()));
+                    reduce(toolchain, part, bitcode, &of_part)?;
+                    self.compile_parts(toolchain, part, &of_part, scratch)
+                })
+                .collect::<Result<_, _>>()?;
+            return Ok(compiled.into_iter().flatten().collect());
+        }
+        let targets: Vec<_> = modules
+            .iter()
+            .flat_map(|&(name, kernels)| {
+                self.archs(kernels).into_iter().map(move |arch| (name, kernels, arch))
             })
-            .collect::<Result<_, _>>()?;
-        Ok(compiled.into_iter().flatten().collect())
+            .collect();
+        targets
+            .par_iter()
+            .map(|&(name, kernels, arch)| {
+                self.compile_module(toolchain, name, arch, kernels, bitcode, scratch)
+            })
+            .collect()
     }
 
     /// The architectures that a module of these kernels is compiled for, oldest first.
@@ -570,6 +569,25 @@ fn link(
         .arg(&linked)
         .run("llvm-link")?;
     read(&linked)
+}
+
+/// A module by its name, and its kernels.
+type Module<'a> = (&'a String, &'a Vec<(String, KernelTraits)>);
+
+/// Writes the code that the kernels of these modules reach from one file of bitcode to another.
+fn reduce(
+    toolchain: &Toolchain,
+    modules: &[Module<'_>],
+    from: &Path,
+    to: &Path,
+) -> Result<(), CudaBuilderError> {
+    let kernels = modules.iter().flat_map(|(_, kernels)| kernels.iter());
+    internalize(toolchain, kernels.map(|(name, _)| name.as_str()), &to.with_extension("list"))?
+        .arg("-passes=internalize,globaldce")
+        .arg(from)
+        .arg("-o")
+        .arg(to)
+        .run("opt")
 }
 
 /// A command that runs `opt` and makes all symbols internal except the named kernels. The names are
