@@ -65,7 +65,7 @@ pub(crate) fn name((work, bins, keys): Case) -> String {
 
 impl Lab {
     /// Measures a case. `values` are the summed ones.
-    pub(crate) fn into_bins(&self, case: Case, values: &Values<f32>) -> anyhow::Result<Row> {
+    pub(crate) fn of_bins(&self, case: Case, values: &Values<f32>) -> anyhow::Result<Row> {
         let (work, bins, keys) = case;
         eprintln!("{}", name(case));
         let mut random = ChaCha8Rng::seed_from_u64(3);
@@ -97,7 +97,9 @@ impl Lab {
     ) -> anyhow::Result<Row> {
         let (name, bins, device) = (name(case), case.1, &self.device);
         let mut expected = vec![0u64; bins];
-        numbers.iter().for_each(|&key| expected[key as usize] += 1);
+        for &key in numbers {
+            expected[key as usize] += 1;
+        }
         let (stream, counter) = (device.stream()?, device.bin_counter::<K>()?);
         let mut counts = device.alloc::<u64>(bins)?;
         let mut status = device.upload(&[BinStatus::default()])?;

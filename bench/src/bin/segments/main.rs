@@ -128,11 +128,11 @@ fn run(args: &Args) -> anyhow::Result<()> {
     rows.extend(measure::<f64>(&lab, args)?);
     rows.extend(measure::<f16>(&lab, args)?);
     rows.extend(measure::<u8>(&lab, args)?);
-    let of_bins = choose_bins(args);
-    if !of_bins.is_empty() {
+    let bins = choose_bins(args);
+    if !bins.is_empty() {
         let values = lab.values::<f32>()?;
-        for case in of_bins {
-            rows.push(lab.into_bins(case, &values)?);
+        for case in bins {
+            rows.push(lab.of_bins(case, &values)?);
         }
     }
     let versions = lab.peers.as_ref().map(RowPeers::versions).transpose()?;

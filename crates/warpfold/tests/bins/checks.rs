@@ -19,7 +19,7 @@ fn assert_nothing_found(device: &Device, name: &str) {
     }
 }
 
-fn check<T: Item, O: BinOperation<T>>(value: T, bins: usize) {
+fn check<T: Item, O: BinOperation<T> + Default>(value: T, bins: usize) {
     let device = Device::simulator_with(Instrument::Check);
     for n in [1, 100, 9001] {
         for (name, keys) in &kinds_of_keys(n, bins)[..3] {

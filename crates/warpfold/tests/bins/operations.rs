@@ -25,7 +25,7 @@ fn check<T: Item, O>(
     bins: usize,
     place: impl Fn(O::Output, &[usize]) -> O::Output,
 ) where
-    O: BinOperation<T, Output: Debug>,
+    O: BinOperation<T, Output: Debug> + Default,
 {
     let reducer = device.bin_reducer::<T, O>(O::default()).unwrap();
     let results = reducer.reduce_into_bins(keys, values, bins).unwrap();

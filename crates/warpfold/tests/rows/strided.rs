@@ -11,7 +11,7 @@ use super::support::devices;
 
 /// Reduces an array along its middle axis into an output with strides, and compares each place with
 /// the contiguous results. No other place may change.
-fn check<T: Item, O: RowOperation<T>>(device: &Device, values: &[T], filler: O::Raw)
+fn check<T: Item, O: RowOperation<T> + Default>(device: &Device, values: &[T], filler: O::Raw)
 where
     O::Raw: Zeroable,
 {

@@ -63,7 +63,7 @@ fn an_index_in_a_row_is_one_in_the_whole() {
 /// `place(index)`, against the first of the best elements of each row.
 fn check<O>(device: &Device, is_better: impl Fn(f32, f32) -> bool)
 where
-    O: RowOperation<f32> + Operation<f32, Output = Indexed<f32>>,
+    O: RowOperation<f32> + Default + Operation<f32, Output = Indexed<f32>>,
 {
     let mut random = random();
     for (shape, axes) in CASES {

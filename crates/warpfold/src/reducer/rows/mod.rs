@@ -10,13 +10,13 @@ mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::device::{Device, Stream};
+use crate::device::{Arg, Device, Stream};
 
 use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
     engine::{Cache, Engine},
     input::{DeviceInput, Operand, Place},
-    operation::{MORE, More},
+    operation::More,
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
 };

@@ -51,8 +51,8 @@ pub(super) struct Outputs {
 }
 
 impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
-    /// Adds to `stream` the launches that find the runs of keys or flags of `bytes` bytes, of which
-    /// there is one for each value, and reduce them.
+    /// Adds to `stream` the launches that find the runs of keys or flags, of which there is one
+    /// for each value, and reduce them. `keys` is the address of the first one.
     ///
     /// # Safety
     ///
@@ -60,7 +60,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     /// values, and for one more of the offsets. All memory belongs to the stream's device.
     pub(super) unsafe fn launch_heads(
         &self,
-        (keys, bytes): (u64, u64),
+        keys: u64,
         values: Place<'_, T>,
         out: Outputs,
         stream: &Stream,

@@ -169,7 +169,7 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
         #[cfg(feature = "cudarc")]
         let lent = (flags.borrow_for(stream)?, values.borrow_for(stream)?);
         // SAFETY: the caller's contract. The flags are borrowed, or vouched for.
-        unsafe { self.launch_heads((flags.address, 1), values, out, stream)? };
+        unsafe { self.launch_heads(flags.address, values, out, stream)? };
         #[cfg(feature = "cudarc")]
         for borrowed in [lent.0, lent.1] {
             borrowed.map_or(Ok(()), Borrowed::give_back)?;

@@ -294,7 +294,7 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
         #[cfg(feature = "cudarc")]
         let lent = values.borrow_for(stream)?;
         // SAFETY: the caller's contract. The keys are borrowed, or vouched for.
-        unsafe { self.launch_heads((keys.address, size_of::<K>() as u64), values, out, stream)? };
+        unsafe { self.launch_heads(keys.address, values, out, stream)? };
         #[cfg(feature = "cudarc")]
         lent.map_or(Ok(()), Borrowed::give_back)?;
         Ok(())
