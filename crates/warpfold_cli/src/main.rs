@@ -39,6 +39,7 @@ use crate::{
     parts::Parts,
     report::Report,
     run::Job,
+    task::AnyTask,
 };
 
 fn main() -> ExitCode {

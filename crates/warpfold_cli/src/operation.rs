@@ -171,8 +171,8 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes and in segments too.
-    pub(crate) const fn has_parts(self) -> bool {
+    /// Whether the operation reduces arrays along axes too.
+    pub(crate) const fn has_rows(self) -> bool {
         !self.is_pair() && !matches!(self, O::Exact)
     }
 

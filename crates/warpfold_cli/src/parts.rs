@@ -16,7 +16,7 @@ use crate::{
     axes::Axes,
     done::{failure, on},
     elements::Elements,
-    keyed::Keyed,
+    keyed::{self, Keyed},
     operation::Operation,
     reference::{Facts, Number},
     run::{Job, Outcome, Settled, settled, timed},
@@ -133,6 +133,11 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if operation.is_pair() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
+    if args.by_key.is_some() && !operation.has_keys() {
+        let able = Operation::ALL.into_iter().filter(|operation| operation.has_keys());
+        let able: Vec<_> = able.map(Operation::name).collect();
+        return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
+    }
     if !operation.has_rows() {
         return refuse(format!(
             "{operation} reduces whole arrays only, and compensated has {part}s"
@@ -140,11 +145,6 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     }
     if args.segments.is_some() && !operation.has_segments() {
         return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
-    }
-    if args.by_key.is_some() && !operation.has_keys() {
-        let able = Operation::ALL.into_iter().filter(|operation| operation.has_keys());
-        let able: Vec<_> = able.map(Operation::name).collect();
-        return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
     }
     if let [first, second, ..] = args.files.as_slice() {
         return refuse(format!(

@@ -100,10 +100,8 @@ fn results_of_segments_are_those_of_loops() {
             assert_eq!(folder.json(&line)["results"], Value::from(expected), "{descr} {line}");
         }
     }
-    let line = "count x.npy --segments offsets.npy";
-    refused(&folder, line, "--segments: count reduces no segments without a condition");
-    let line = "count - --type i128 --segments offsets.npy --where >0";
-    refused(&folder, line, "there is no count of segments of i128 elements");
+    let line = "count x.npy --by-key offsets.npy --where >0";
+    refused(&folder, line, "--by-key: count reduces no keys, and these do: sum");
 }
 
 #[test]
