@@ -101,7 +101,10 @@ fn what_it_refuses() {
         ("argmax x.npy --smallest", "--smallest: only topk takes it, not argmax"),
         ("topk i1.npy -k 2", "there is no topk of i8 elements"),
         ("topk x.npy -k 2 --axis 2", "axis 2 is none of an array of 2 dimensions"),
-        ("topk x.npy -k 2 --segments x.npy", "--segments: topk reduces no segments"),
+        (
+            "topk x.npy -k 2 --segments x.npy",
+            "--segments: topk reduces whole arrays and rows, and no segments",
+        ),
     ] {
         refused(&folder, line, error);
     }
