@@ -3,8 +3,8 @@
 #
 #   bench/peers/row-peers.sh FOLDER
 #
-# If the variable PEERS is set, it names the folder of the library. Otherwise the script compiles the
-# library to FOLDER with build.sh, if the machine has nvcc, and writes what nvcc says to
+# If the variable PEERS is set, it names the folder of the library. Otherwise the script compiles
+# the library to FOLDER with build.sh, if the machine has nvcc, and writes what nvcc says to
 # FOLDER/rows.build.log.
 
 set -euo pipefail

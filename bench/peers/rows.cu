@@ -23,9 +23,9 @@
 // The functions cub_keys_sum_<type> sum the values of each run of equal neighbouring keys, which
 // have 32 bits. They write the sums, the keys of the runs, and the number of runs, in 64 bits.
 //
-// The functions cub_histogram_<type> count n keys, which are below the number of bins. Each count has
-// 32 bits. atomic_bins_sum_f32 sums n values into bins with one addition to global memory for each
-// value, in the simplest way. Its last two numbers are the number of bins and nothing.
+// The functions cub_histogram_<type> count n keys, which are below the number of bins. Each count
+// has 32 bits. atomic_bins_sum_f32 sums n values into bins with one addition to global memory for
+// each value, in the simplest way. Its last two numbers are the number of bins and nothing.
 
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_reduce.cuh>

@@ -1,8 +1,8 @@
-//! `cargo xtask bench-peers`: times reductions beside CUB, Thrust, PyTorch, CuPy and kernels in CUDA
-//! C++: of whole arrays, of rows and along axes, and of segments and by key.
+//! `cargo xtask bench-peers`: times reductions beside CUB, Thrust, PyTorch, CuPy and kernels in
+//! CUDA C++: of whole arrays, of rows and along axes, and of segments and by key.
 //!
-//! This command builds the benchmarks. The scripts in bench/peers do the rest, because they also run
-//! on a GPU machine without Rust.
+//! This command builds the benchmarks. The scripts in bench/peers do the rest, because they also
+//! run on a GPU machine without Rust.
 
 use std::{env, path::PathBuf, process::Command};
 

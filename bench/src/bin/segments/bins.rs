@@ -1,5 +1,5 @@
-//! Measures counts and sums of bins beside CUB's histogram and a kernel with one atomic addition for
-//! each value.
+//! Measures counts and sums of bins beside CUB's histogram and a kernel with one atomic addition
+//! for each value.
 
 use anyhow::{Context, ensure};
 use rand::{Rng, SeedableRng};

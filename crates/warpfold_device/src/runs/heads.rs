@@ -17,8 +17,9 @@ pub const TILE: u32 = THREADS * ROWS;
 /// The most loads of a thread that are under way at a time.
 const MOST_LOADS: usize = 16;
 
-/// The most keys that a thread reads again at a time.
-const MOST_KEYS: usize = 8;
+/// The most keys that a thread reads again at a time: half as many as before, because it also has
+/// their places in registers.
+const MOST_KEYS: usize = MOST_LOADS / 2;
 
 /// A key, which is compared bit for bit, or a flag.
 pub trait Bits: Item {
@@ -177,7 +178,7 @@ pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, 
         let mut row = 0;
         while row * WARP < count {
             control::keep_rolled();
-            let rows = T::LOADS.min(MOST_KEYS);
+            let rows = T::LOADS / 2;
             let is_of_these = lane.wrapping_sub(row) < rows as u32;
             if warp::warp_vote_any(u32::MAX, is_of_these && heads != 0) {
                 let here = source.wrapping_add(index(row) as usize);
