@@ -8,8 +8,8 @@
 # measured. The script writes the tables to FOLDER/segments.txt and the numbers to
 # FOLDER/segments.json: all cases with 2^26 elements, and those of f32 with 2^22, 2^18 and 2^14. It
 # looks for the `segments` benchmark in PATH. The variable PEERS means what it means to
-# row-peers.sh. SAMPLES is the number of measurements of each case, and DEVICE the device, cuda if it
-# is not set.
+# row-peers.sh. SAMPLES is the number of measurements of each case, and DEVICE the device, cuda if
+# it is not set.
 
 set -euo pipefail
 sources=$(cd "$(dirname "$0")" && pwd)
