@@ -66,7 +66,7 @@ struct Args {
 }
 
 /// The width of the table, in which no name of a case is broken.
-const TABLE_COLUMNS: usize = 130;
+const TABLE_COLUMNS: usize = 140;
 
 fn main() -> ExitCode {
     let args = Args::parse();
