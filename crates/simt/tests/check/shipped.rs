@@ -257,8 +257,15 @@ fn the_production_kernels_are_clean() {
                 };
                 let first = input();
                 // Exact sums take the input and its length. The others take the line in which the
-                // first pack begins, or the first pack itself, and how the input is cut.
-                let (is_exact, is_pair) = match (is_single, kernel.params().len()) {
+                // first pack begins, or the first pack itself, and how the input is cut. Comparisons
+                // take the bounds of an interval, in 128 bits each, and whether it is turned round.
+                let interval = if name.starts_with("reduce_within_") {
+                    vec![Arg::U64(1), Arg::U64(0), Arg::U64(1), Arg::U64(0), Arg::U32(1)]
+                } else {
+                    Vec::new()
+                };
+                let params = kernel.params().len() - interval.len();
+                let (is_exact, is_pair) = match (is_single, params) {
                     (false, 6) => (true, false),
                     (false, 8) | (true, 4) => (false, false),
                     (false, 9) | (true, 5) => (false, true),
@@ -293,6 +300,7 @@ fn the_production_kernels_are_clean() {
                 } else {
                     args.extend([keep, Arg::Pointer(output), Arg::Pointer(slots)]);
                 }
+                args.extend(interval);
                 let grid = reach.div_ceil(chunk).max(1) as u32;
                 let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
                 let checked = check(kernel, &config, &args, &memory)
