@@ -257,8 +257,9 @@ fn the_production_kernels_are_clean() {
                 };
                 let first = input();
                 // Exact sums take the input and its length. The others take the line in which the
-                // first pack begins, or the first pack itself, and how the input is cut. Comparisons
-                // take the bounds of an interval, in 128 bits each, and whether it is turned round.
+                // first pack begins, or the first pack itself, and how the input is cut.
+                // Comparisons take the bounds of an interval too, in 128 bits each, and whether the
+                // elements outside of it count.
                 let interval = if name.starts_with("reduce_within_") {
                     vec![Arg::U64(1), Arg::U64(0), Arg::U64(1), Arg::U64(0), Arg::U32(1)]
                 } else {
