@@ -187,7 +187,7 @@ macro_rules! measured {
                     Operation::MinMax => lab.measure(case, input, MinMax),
                     Operation::Moments => lab.measure(case, input, Moments),
                     $(Operation::$op => lab.measure(case, input, $op),)*
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "floats have all operations")]
                     op => bail!("there is no {} of {}", op.name(), case.element.name()),
                 }
             }

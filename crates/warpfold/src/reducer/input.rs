@@ -400,3 +400,42 @@ where
         (self.0.places().0, Some(self.1.places().0))
     }
 }
+
+/// The place of an operand on the device. An operand on the host is copied to `copy`.
+pub(super) fn on_device<'a, T: Pod>(
+    device: &Device,
+    operand: Operand<'a, T>,
+    copy: &'a mut Option<Buffer<T>>,
+) -> Result<Place<'a, T>, Error> {
+    match operand {
+        Operand::Device(place) => Ok(place),
+        Operand::Host(values) | Operand::Pinned(values) => {
+            Ok(copy.insert(device.upload(values)?).view(..).into())
+        }
+    }
+}
+
+/// The values of an operand on the host. Those of the device are copied to `copy`.
+///
+/// # Safety
+///
+/// The memory of a place on the device is there, and no work uses it.
+pub(super) unsafe fn on_host<'a, T: Pod>(
+    device: &Device,
+    operand: Operand<'a, T>,
+    copy: &'a mut Vec<T>,
+) -> Result<&'a [T], Error> {
+    match operand {
+        Operand::Host(values) | Operand::Pinned(values) => Ok(values),
+        Operand::Device(place) => {
+            // SAFETY: the caller's contract.
+            *copy = unsafe { device.read_at(place.address, place.len as usize)? };
+            Ok(copy)
+        }
+    }
+}
+
+/// Refuses inputs that are not equally long.
+pub(super) fn check_lengths(first: u64, second: u64) -> Result<(), Error> {
+    if first == second { Ok(()) } else { Err(Error::Lengths { first, second }) }
+}

@@ -10,9 +10,8 @@ use super::{
     super::{
         Error, Input, Single,
         engine::{Cache, Engine},
-        input::{DeviceInput, Place},
+        input::{DeviceInput, Place, on_device},
         output::{DeviceOutput, Target},
-        segments::on_device,
     },
     BinKey, BinStatus, check_bins, no_bins, plan, wrong_key,
 };

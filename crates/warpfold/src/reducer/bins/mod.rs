@@ -15,9 +15,8 @@ use crate::device::{Arg, Device, LaunchShape, Overlap, Stream};
 use super::{
     BinOperation, Error, Input, Item, Single,
     engine::{Cache, Engine},
-    input::{DeviceInput, Operand, Place},
+    input::{DeviceInput, Operand, Place, check_lengths, on_device},
     output::{DeviceOutput, Target},
-    segments::on_device,
 };
 
 use plan::{MOST_BINS, Plan};
@@ -359,11 +358,6 @@ fn check_bins(bins: u64) -> Result<(), Error> {
 /// Refuses keys if there are no bins.
 fn no_bins(keys: u64) -> Result<(), Error> {
     if keys > 0 { Err(Error::Bin { position: 0, key: None, bins: 0 }) } else { Ok(()) }
-}
-
-/// Refuses keys that are not as many as the values.
-fn check_lengths(keys: u64, values: u64) -> Result<(), Error> {
-    if keys == values { Ok(()) } else { Err(Error::Lengths { first: keys, second: values }) }
 }
 
 /// The error for the key at `position`, which is none of the bins. No work uses the keys any more.

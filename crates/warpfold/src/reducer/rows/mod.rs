@@ -15,7 +15,7 @@ use crate::device::{Arg, Device, Stream};
 use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
     engine::{Cache, Engine},
-    input::{DeviceInput, Operand, Place},
+    input::{DeviceInput, Place, on_device},
     operation::More,
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
@@ -115,20 +115,10 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         let places = usize::try_from(rows).map_err(|_| Error::Rows { rows })?;
         let output = self.device.alloc::<O::Raw>(places)?;
         let stream = self.engine.stream();
-        let launch = |place: Place<'_, T>| {
-            self.launch(place, array.offset, &layout, output.address(), stream)
-        };
-        match array.input.operands().0 {
-            Operand::Device(place) => {
-                launch(place)?;
-                Self::finish(&output.copy_to_host()?, length)
-            }
-            Operand::Host(values) | Operand::Pinned(values) => {
-                let copy = self.device.upload(values)?;
-                launch(copy.view(..).into())?;
-                Self::finish(&output.copy_to_host()?, length)
-            }
-        }
+        let mut copy = None;
+        let place = on_device(&self.device, array.input.operands().0, &mut copy)?;
+        self.launch(place, array.offset, &layout, output.address(), stream)?;
+        Self::finish(&output.copy_to_host()?, length)
     }
 
     /// Adds the reduction of each row of a matrix into `output` to the work of `stream`, as

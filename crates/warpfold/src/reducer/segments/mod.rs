@@ -7,16 +7,14 @@ mod runs;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use bytemuck::Pod;
-
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Buffer, Device, LaunchShape, Overlap, Stream};
+use crate::device::{Arg, Device, LaunchShape, Overlap, Stream};
 
 use super::{
     Error, Input, Item, SegmentOperation, Single,
     engine::{Cache, Engine},
-    input::{DeviceInput, Operand, Place},
+    input::{DeviceInput, Place, on_device, on_host},
     operation::{MORE, More},
     output::{DeviceOutput, Target},
 };
@@ -365,7 +363,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     }
 }
 
-/// The number of arguments of a kernel for segments, those of a constant not counted.
+/// The number of arguments of a kernel for segments, without counting those of a constant.
 const ARGUMENTS: usize = 16;
 
 /// Where the boundaries of segments are on the device.
@@ -389,40 +387,6 @@ struct Boundaries {
 /// The number of segments of so many offsets.
 fn segments(offsets: u64) -> Result<u64, Error> {
     offsets.checked_sub(1).ok_or(Error::NoOffsets)
-}
-
-/// The place of an operand on the device. An operand on the host is copied to `copy`.
-pub(super) fn on_device<'a, T: Pod>(
-    device: &Device,
-    operand: Operand<'a, T>,
-    copy: &'a mut Option<Buffer<T>>,
-) -> Result<Place<'a, T>, Error> {
-    match operand {
-        Operand::Device(place) => Ok(place),
-        Operand::Host(values) | Operand::Pinned(values) => {
-            Ok(copy.insert(device.upload(values)?).view(..).into())
-        }
-    }
-}
-
-/// The values of an operand on the host. Those of the device are copied to `copy`.
-///
-/// # Safety
-///
-/// The memory of a place on the device is there, and no work uses it.
-unsafe fn on_host<'a, T: Pod>(
-    device: &Device,
-    operand: Operand<'a, T>,
-    copy: &'a mut Vec<T>,
-) -> Result<&'a [T], Error> {
-    match operand {
-        Operand::Host(values) | Operand::Pinned(values) => Ok(values),
-        Operand::Device(place) => {
-            // SAFETY: the caller's contract.
-            *copy = unsafe { device.read_at(place.address, place.len as usize)? };
-            Ok(copy)
-        }
-    }
 }
 
 impl Device {

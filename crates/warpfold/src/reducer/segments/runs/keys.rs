@@ -15,12 +15,12 @@ use super::{
     super::{
         super::{
             Error, Input, Item, SegmentOperation, Single,
-            input::{DeviceInput, Operand, Owner, Place},
+            input::{DeviceInput, Operand, Owner, Place, check_lengths, on_device},
             output::{DeviceOutput, Target},
         },
-        Offset, SegmentReducer, on_device,
+        Offset, SegmentReducer,
     },
-    PendingRuns, RunReducer, check_lengths, check_room, check_width,
+    PendingRuns, RunReducer, check_room, check_width,
     find::Outputs,
     lengths_of,
 };

@@ -13,10 +13,10 @@ use super::{
     super::{
         super::{
             Error, Input, Item, SegmentOperation, Single,
-            input::{DeviceInput, Place},
+            input::{DeviceInput, Place, on_device, on_host},
             output::{DeviceOutput, Target},
         },
-        By, Offset, PendingSegments, SegmentReducer, SegmentStatus, on_device, on_host,
+        By, Offset, PendingSegments, SegmentReducer, SegmentStatus,
     },
     RunReducer, check_room,
 };

@@ -133,11 +133,6 @@ fn check_width<B: Offset>(n: u64) -> Result<(), Error> {
     if n > B::GREATEST { Err(Error::NarrowOffsets { item: B::NAME, n }) } else { Ok(()) }
 }
 
-/// Refuses an input that does not have one element for each value.
-fn check_lengths(first: u64, values: u64) -> Result<(), Error> {
-    if first == values { Ok(()) } else { Err(Error::Lengths { first, second: values }) }
-}
-
 /// The lengths of the segments between these offsets.
 fn lengths_of(offsets: &[u64]) -> impl Iterator<Item = u64> {
     offsets.windows(2).map(|pair| pair[1] - pair[0])

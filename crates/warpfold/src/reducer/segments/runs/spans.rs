@@ -13,12 +13,12 @@ use super::{
     super::{
         super::{
             Error, Input, Item, SegmentOperation, Single,
-            input::{DeviceInput, Place},
+            input::{DeviceInput, Place, check_lengths, on_device, on_host},
             output::{DeviceOutput, Target},
         },
-        By, Offset, PendingSegments, SegmentReducer, SegmentStatus, on_device, on_host,
+        By, Offset, PendingSegments, SegmentReducer, SegmentStatus,
     },
-    RunReducer, check_lengths, check_room,
+    RunReducer, check_room,
 };
 
 /// In a [`RunReducer`]: segment `i` is the elements from number `begins[i]` up to number `ends[i]`,
