@@ -162,7 +162,7 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
             _ if rest.ends_with("128") => 512,
             _ => 640,
         }),
-        later_most_threads: has_table.then_some(match (op, bits) {
+        later_most_threads: Some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
             ("moments" | "logsumexp" | "nansum" | "top4" | "top8", _) | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
