@@ -1,8 +1,8 @@
 //! Copies from global to shared memory, for which a thread need not wait, and a read of what has
 //! arrived. No register holds a word on its way, so a thread can have many under way.
 //!
-//! A thread starts copies, and later [waits](wait) for all of them. Below sm_80 a copy is a load and
-//! a store, and there is nothing to wait for.
+//! A thread starts copies, and later [waits](wait) for all of them. Below sm_80 a copy is a load
+//! and a store, and there is nothing to wait for.
 
 use crate::gpu_only;
 

@@ -22,9 +22,9 @@
 //! one behind the other, and another array says where each span begins. Each span has tiles of its
 //! own, as a long segment has.
 //!
-//! *Boundaries.* They come through a ring in shared memory, those of the next tile together with the
-//! elements of this one. They may be wrong. Nothing outside the arrays is read or written then, and
-//! the number of the first wrong segment is left in the status.
+//! *Boundaries.* They come through a ring in shared memory, those of the next tile together with
+//! the elements of this one. They may be wrong. Nothing outside the arrays is read or written then,
+//! and the number of the first wrong segment is left in the status.
 //!
 //! *Order.* Parts, and the tree over them, are those of [`rows`](mod@crate::rows), so that a
 //! segment has the bits of a row of the same elements.

@@ -45,8 +45,8 @@ impl Ring {
     /// the array, and `count` is the number of its last boundary.
     ///
     /// # Safety
-    /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the next
-    /// one are still needed.
+    /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
+    /// next one are still needed.
     #[inline(always)]
     pub(super) unsafe fn bring(
         self,
