@@ -110,7 +110,7 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         module: name.strip_suffix(SINGLE).unwrap_or(name).to_owned(),
         // The kernels of these operations compute in double precision, whatever the element is, or,
         // as `nansum`, have a result in double precision.
-        element: (!["exact", "moments", "nansum", "wide"].contains(&op))
+        element: (!["exact", "repair", "moments", "nansum", "wide"].contains(&op))
             .then(|| element.to_owned()),
         op: Some(op.to_owned()),
         // Without this bound ptxas uses only 32 registers, and half of the loads wait for the
