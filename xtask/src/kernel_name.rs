@@ -149,22 +149,30 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
     let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
     KernelTraits {
         // Rows have a barrier behind the table of the dimensions, and one where a team of warps
-        // meets.
-        barriers: Some(if has_table { 2 } else { 0 }),
+        // meets. Sums that are made again have a barrier behind the look at the note, one on each
+        // side of the marked rows of a block, and those of exact sums, with one more behind the
+        // result.
+        barriers: Some(match op {
+            "repair" => 9,
+            _ if has_table => 2,
+            _ => 0,
+        }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
         // would spill, or where the shared memory has room for no more. Moments of segments need a
         // few registers more than 512 threads leave on sm_120, where the shared memory has room for
         // less than 384.
         most_threads: Some(match (op, has_table) {
+            ("repair", _) => 256,
             ("moments", false) => 384,
-            ("moments" | "top4" | "top8", _) | (_, false) => 512,
+            ("moments" | "top4" | "top8" | "exact", _) | (_, false) => 512,
             _ if rest.ends_with("128") => 512,
             _ => 640,
         }),
         later_most_threads: has_table.then_some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
-            ("moments" | "logsumexp" | "nansum" | "top4" | "top8", _) | ("minmax", Some(16)) => 512,
+            ("moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair", _)
+            | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,

@@ -107,7 +107,18 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
         Cells::<LIMBS>::clear();
         thread::sync_threads();
 
-        leave(chunk_sum::<T, LIMBS, LOADS>(input, n, chunk, keep));
+        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, chunk, keep)).parts();
+        if tid.is_multiple_of(WARP) {
+            let mut part = 0;
+            while part < 2 {
+                control::no_unroll();
+                Cells::<LIMBS>::add(if part == 0 { parts[0] } else { parts[1] });
+                part += 1;
+            }
+            if parts[0].to_bits() != (-0.0f64).to_bits() {
+                Cells::<LIMBS>::note_numbers();
+            }
+        }
         thread::sync_threads();
 
         if blocks > 1 {
@@ -228,29 +239,6 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
         }
     }
     sum
-}
-
-/// Adds the sum of the warp's elements to the block's cells.
-///
-/// # Safety
-/// Those of [`warp_sum`]. A barrier stands between this and reading the cells.
-#[inline(always)]
-unsafe fn leave<const LIMBS: usize>(sum: Accumulator<LIMBS>) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let parts = warp_sum(sum).parts();
-        if thread::thread_idx_x().is_multiple_of(WARP) {
-            let mut part = 0;
-            while part < 2 {
-                control::no_unroll();
-                Cells::<LIMBS>::add(if part == 0 { parts[0] } else { parts[1] });
-                part += 1;
-            }
-            if parts[0].to_bits() != (-0.0f64).to_bits() {
-                Cells::<LIMBS>::note_numbers();
-            }
-        }
-    }
 }
 
 /// The sum of the warp's elements. Only lane 0 gets it. No thread may have a number left in its

@@ -5,7 +5,16 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 
-use super::{Error, Operation, Single, operation::kernels, shapes::KernelClass};
+use super::{
+    Error, Operation, Single,
+    operation::{
+        kernels,
+        private::{RowKernel, SegmentKernel},
+    },
+    repair,
+    shapes::KernelClass,
+};
+use crate::ptx::{EmbeddedKernel, rows, segments};
 use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 
 /// The exact sum of floats, rounded once, to nearest even. The result is an `f32` for `f16`, `bf16`
@@ -67,6 +76,33 @@ operations! {
     bf16: ExactF32 -> f32;
     f32: ExactF32 -> f32;
     f64: ExactF64 -> f64;
+}
+
+macro_rules! row_kernels {
+    ($($item:ident -> $output:ident;)*) => {$(
+        impl RowKernel<$item> for ReproducibleSum {
+            const ROWS: &'static EmbeddedKernel = &rows::exact::$item;
+            const REPAIR_ROWS: Option<&'static EmbeddedKernel> = Some(&rows::repair::$item);
+            type Written = $output;
+            const WORDS: u64 = repair::WORDS;
+
+            fn finish_written(written: $output, _n: u64) -> Result<$output, Error> {
+                Ok(written)
+            }
+        }
+
+        impl SegmentKernel<$item> for ReproducibleSum {
+            const SEGMENTS: &'static EmbeddedKernel = &segments::exact::$item;
+            const REPAIR_SEGMENTS: Option<&'static EmbeddedKernel> = Some(&segments::repair::$item);
+        }
+    )*};
+}
+
+row_kernels! {
+    f16 -> f32;
+    bf16 -> f32;
+    f32 -> f32;
+    f64 -> f64;
 }
 
 /// The bits of [`Exact::flags`].

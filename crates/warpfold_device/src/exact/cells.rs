@@ -207,26 +207,6 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     pub(super) unsafe fn finish<V: Rounded>(n: usize, output: *mut Raw<V, LIMBS>) {
         // SAFETY: the cells and the limbs exist.
         unsafe {
-            let limbs = (&raw mut (*output).limbs).cast::<u32>();
-            let write = |i: usize, limb| limbs.add(i).write(limb);
-            let value = Self::sum(n > 0, write, |flags| (&raw mut (*output).flags).write(flags));
-            (&raw mut (*output).value).write(value);
-        }
-    }
-
-    /// The rounded sum of the numbers, of which there are `any` or none. `limb` gets each limb, and
-    /// `kinds` the flags. The cells become limbs.
-    ///
-    /// # Safety
-    /// One thread calls this, after a barrier.
-    #[inline(always)]
-    pub(super) unsafe fn sum<V: Rounded>(
-        any: bool,
-        limb_of: impl Fn(usize, u32),
-        kinds: impl FnOnce(u32),
-    ) -> V {
-        // SAFETY: the cells exist.
-        unsafe {
             // This loop passes on the carries and makes each cell a limb. It notes three limbs: the
             // lowest and the highest one that are not 0, and the highest one whose bits are not all
             // 1.
@@ -237,7 +217,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
                 carry = value >> DIGIT;
                 let limb = value as u32;
                 *Self::pointer().add(i) = u64::from(limb);
-                limb_of(i, limb);
+                (&raw mut (*output).limbs).cast::<u32>().add(i).write(limb);
                 if limb != 0 {
                     highest = i;
                     lowest = if lowest == LIMBS { i } else { lowest };
@@ -255,12 +235,12 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             flags |= if counted(NEGATIVE_INFINITY) { flag::NEGATIVE_INFINITY } else { 0 };
             if flags != 0 || counted(NUMBERS) {
                 flags |= flag::NUMBERS;
-            } else if any {
+            } else if n > 0 {
                 flags = flag::MINUS_ZEROS;
             }
-            kinds(flags);
+            (&raw mut (*output).flags).write(flags);
 
-            if flags & flag::NAN != 0 || flags & BOTH == BOTH {
+            let value = if flags & flag::NAN != 0 || flags & BOTH == BOTH {
                 V::from_magnitude(V::NAN, false)
             } else if flags & BOTH != 0 {
                 V::from_magnitude(V::INFINITY, flags & BOTH == flag::NEGATIVE_INFINITY)
@@ -270,7 +250,8 @@ impl<const LIMBS: usize> Cells<LIMBS> {
                 let is_negative = carry < 0;
                 let top = if is_negative { highest_with_zeros.max(lowest) } else { highest };
                 V::from_magnitude(Self::round::<V>(is_negative, lowest, top), is_negative)
-            }
+            };
+            (&raw mut (*output).value).write(value);
         }
     }
 

@@ -27,7 +27,7 @@
 use super::accumulator::Accumulator;
 use super::cells::Cells;
 use super::item::{Float, Rounded};
-use super::{IS_LAST, leave};
+use super::{IS_LAST, Raw, WIDE_LIMBS};
 use crate::rows::{DIMS, Dim};
 use crate::segments::load;
 use crate::unroll::each;
@@ -63,6 +63,10 @@ const WARPS: usize = (THREADS / WARP) as usize;
 /// Which rows of each warp have a mark, a bit for each.
 #[address_space(shared)]
 static mut MARKS: [MaybeUninit<u32>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
+
+/// The sum of a row, of which only the rounded value is a result.
+#[address_space(shared)]
+static mut SUM: MaybeUninit<Raw<f64, WIDE_LIMBS>> = MaybeUninit::uninit();
 
 /// Rows whose elements can be counted one row behind the other.
 ///
@@ -373,7 +377,13 @@ impl Part {
                 sum.add(pieces.read(address, i - begin).widen());
                 i += u64::from(THREADS);
             }
-            leave(sum);
+            let [high, low] = sum.parts();
+            Cells::<LIMBS>::add(high);
+            Cells::<LIMBS>::add(low);
+            if tid == 0 {
+                // A sum of -0s alone is always proven.
+                Cells::<LIMBS>::note_numbers();
+            }
             thread::sync_threads();
 
             let (first, last) = (begin / chunk, (end - 1) / chunk);
@@ -396,8 +406,9 @@ impl Part {
                 }
             }
             if tid == 0 && (first == last || *is_last != 0) {
-                let value = Cells::<LIMBS>::sum(true, |_, _| {}, |_| {});
-                output.add(row as usize).write(value);
+                let sum = (&raw mut SUM).cast::<Raw<<P::Element as Float>::Value, LIMBS>>();
+                Cells::<LIMBS>::finish(1, sum);
+                output.add(row as usize).write((*sum).value);
             }
             // The cells are cleared for the next row.
             thread::sync_threads();

@@ -113,8 +113,8 @@ impl<T: Item, O: SegmentOperation<T>> PendingRuns<T, O> {
     ///
     /// [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and the
     /// type of the elements cannot hold the sum. Other operations return no error here.
-    pub fn finish(self, raw: O::Raw, length: u64) -> Result<O::Output, Error> {
-        O::finish(raw, length)
+    pub fn finish(self, raw: O::RowRaw, length: u64) -> Result<O::Output, Error> {
+        O::finish_row(raw, length)
     }
 }
 
