@@ -36,12 +36,28 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
+/// A row or a segment has the bits of a whole array of the same elements:
+///
+/// ```
+/// use warpfold::{Array, Device, ReproducibleSum};
+///
+/// let device = Device::simulator();
+/// let matrix = Array::new(&[1.0f32, 1e30, -1e30, -0.0, 1e-45, f32::MAX], &[2, 3])?;
+/// assert_eq!(device.reduce_rows(&matrix, ReproducibleSum)?, [1.0, f32::MAX]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
 /// For each addition, a kernel either proves that it is exact or keeps its rounding error (D. E.
 /// Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2). Bits that two `f64`s cannot hold go to
 /// a long accumulator of integers (U. Kulisch, *Computer Arithmetic and Validity*, 2013). So the
 /// time of a reduction depends on the values of the elements. It is shortest if their magnitudes
 /// differ by a factor of less than about 2^20 (`f64`: 2^50), and several times longer if most
 /// elements have to go to the long accumulator.
+///
+/// For rows and segments a kernel keeps each sum in three `f64`s, and proves that they are the sum.
+/// A second kernel comes behind it in the same call. It sums those rows again, in long
+/// accumulators, for which there is no proof; if there are none, it ends at once. The [raw
+/// result](super::RowOperation::RowRaw) of a row or a segment is the rounded sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 

@@ -26,11 +26,11 @@ pub(crate) trait Element: Item + Debug {
 }
 
 macro_rules! elements {
-    ($($type:ty => $sum:ty, $format:ident, $least:literal, $widen:expr, $of:expr;)*) => {$(
+    ($($type:ty => $sum:ty, $format:ident, $max:expr, $least:literal, $widen:expr, $of:expr;)*) => {$(
         impl Element for $type {
             type Sum = $sum;
             const FORMAT: Format = $format;
-            const MAX: f64 = $widen(<$type>::MAX);
+            const MAX: f64 = $max;
             const LEAST: i32 = $least;
             fn widen(self) -> f64 {
                 $widen(self)
@@ -43,10 +43,10 @@ macro_rules! elements {
 }
 
 elements! {
-    f16 => f32, BINARY32, -24, f16::to_f64_const, f16::from_f64;
-    bf16 => f32, BINARY32, -133, bf16::to_f64_const, bf16::from_f64;
-    f32 => f32, BINARY32, -149, |x| x as f64, |x| x as f32;
-    f64 => f64, BINARY64, -1074, |x| x, |x| x;
+    f16 => f32, BINARY32, f16::MAX.to_f64_const(), -24, f16::to_f64, f16::from_f64;
+    bf16 => f32, BINARY32, bf16::MAX.to_f64_const(), -133, bf16::to_f64, bf16::from_f64;
+    f32 => f32, BINARY32, f32::MAX as f64, -149, f64::from, |x| x as f32;
+    f64 => f64, BINARY64, f64::MAX, -1074, f64::from, f64::from;
 }
 
 /// A source of elements of one kind.

@@ -1,6 +1,5 @@
 //! Rows and axes.
 
-use rand::Rng;
 use warpfold::{
     Array, Device, Error, ReproducibleSum, RowOperation, StridedOutput,
     device::DeviceClass,

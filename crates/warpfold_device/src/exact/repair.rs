@@ -358,7 +358,7 @@ impl Part {
     ) {
         let Self { row, from, to, chunk, total } = self;
         let tid = thread::thread_idx_x();
-        let is_last = (&raw mut IS_LAST).cast::<u32>();
+        let drew_last = (&raw mut IS_LAST).cast::<u32>();
         // SAFETY: barriers separate clearing the block's cells, adding to them, and reading them.
         // The cells in the workspace are read after a fence, the ticket and another fence.
         unsafe {
@@ -387,6 +387,7 @@ impl Part {
             thread::sync_threads();
 
             let (first, last) = (begin / chunk, (end - 1) / chunk);
+            let mut is_last = true;
             if first < last {
                 let slot = ACCUMULATORS + first as usize * (Cells::<LIMBS>::LEN + 1);
                 let ticket = workspace.add(slot);
@@ -397,15 +398,16 @@ impl Part {
                     thread::device_fence();
                     let drawn = atomic::inc(ticket.cast(), (last - first) as u32);
                     thread::device_fence();
-                    *is_last = u32::from(u64::from(drawn) == last - first);
+                    *drew_last = u32::from(u64::from(drawn) == last - first);
                 }
                 thread::sync_threads();
-                if *is_last != 0 {
+                is_last = *drew_last != 0;
+                if is_last {
                     Cells::<LIMBS>::take_from_grid(cells);
                     thread::sync_threads();
                 }
             }
-            if tid == 0 && (first == last || *is_last != 0) {
+            if tid == 0 && is_last {
                 let sum = (&raw mut SUM).cast::<Raw<<P::Element as Float>::Value, LIMBS>>();
                 Cells::<LIMBS>::finish(1, sum);
                 output.add(row as usize).write((*sum).value);

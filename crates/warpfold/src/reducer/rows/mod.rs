@@ -154,7 +154,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// [raw results](RowOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
     ///
     /// If long rows are divided among warps and the partial results do not fit into the stream's
-    /// [workspace](Stream::workspace), the call takes several launches.
+    /// [workspace](Stream::workspace), the call takes several launches. A
+    /// [`ReproducibleSum`](super::ReproducibleSum) takes one launch more.
     ///
     /// ```
     /// use warpfold::{Array, Device, Moments};

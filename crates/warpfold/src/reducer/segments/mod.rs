@@ -138,8 +138,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     }
 
     /// Adds the reduction of each segment into `output` to the work of `stream`, and returns
-    /// without waiting. It is one launch. The call allocates nothing on the device and copies
-    /// nothing, so a stream that [captures](Device::capture) accepts it too.
+    /// without waiting. It is one launch, or two of a
+    /// [`ReproducibleSum`](super::ReproducibleSum). The call allocates nothing on the device and
+    /// copies nothing, so a stream that [captures](Device::capture) accepts it too.
     ///
     /// `output` must have a place for each segment, and receives
     /// [raw results](super::RowOperation::RowRaw), of which [`PendingSegments::finish`] makes the

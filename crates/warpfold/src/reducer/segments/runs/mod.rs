@@ -35,6 +35,9 @@ pub use spans::Spans;
 /// | [`Lengths<L>`](Lengths) | [`Device::length_reducer`] | as many elements as its length says |
 /// | [`Spans<B>`](Spans) | [`Device::span_reducer`] | from its begin to its end, anywhere in the array |
 ///
+/// A call has two launches, or three if the operation is a
+/// [`ReproducibleSum`](super::super::ReproducibleSum).
+///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
 /// alone. They are those of a [row](super::super::RowReducer) of the same elements.
 ///
