@@ -349,6 +349,11 @@ mod tests {
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
         assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
+        for name in ["rows_repair_f32", "segments_repair_f32"] {
+            let traits = super::traits(name);
+            assert_eq!((traits.barriers, traits.most_threads), (Some(9), Some(256)), "{name}");
+            assert_eq!(traits.element, None, "{name} computes in double precision");
+        }
         assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
         assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));
         assert_eq!(super::traits("runs_spans_u32").most_threads, Some(512));

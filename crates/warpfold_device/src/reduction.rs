@@ -58,8 +58,8 @@ pub trait Reduction {
     const IN_ANY_ORDER: bool = false;
     /// The most raw results that a row has.
     const RESULTS: usize = 1;
-    /// For how many words of an accumulator the host leaves room in a slot. It knows the raw results
-    /// alone, unless it is told otherwise.
+    /// For how many words of an accumulator the host leaves room in a slot. It knows the raw
+    /// results alone, unless it is told otherwise.
     const SLOT_WORDS: usize = {
         let words = Self::RESULTS * size_of::<Self::Raw>() / 4;
         if words < 2 { 2 } else { words }

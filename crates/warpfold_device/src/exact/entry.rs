@@ -18,7 +18,8 @@ macro_rules! repair_rows {
         #[doc = concat!("The exact sums of marked rows of [`", stringify!($t), "`].")]
         ///
         /// # Safety
-        /// The launch keeps [its contract](mod@warpfold_device::exact::repair#the-launchs-contract).
+        /// The launch keeps
+        /// [its contract](mod@warpfold_device::exact::repair#the-launchs-contract).
         #[$crate::cuda_std::kernel]
         #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
         pub unsafe fn $name(
@@ -81,7 +82,8 @@ macro_rules! repair_segments {
         #[doc = concat!("The exact sums of marked segments of [`", stringify!($t), "`].")]
         ///
         /// # Safety
-        /// The launch keeps [its contract](mod@warpfold_device::exact::repair#the-launchs-contract).
+        /// The launch keeps
+        /// [its contract](mod@warpfold_device::exact::repair#the-launchs-contract).
         #[$crate::cuda_std::kernel]
         #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
         pub unsafe fn $name(

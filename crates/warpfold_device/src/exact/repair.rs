@@ -206,12 +206,11 @@ unsafe impl<T: Float> Pieces for Segments<T> {
     type Element = T;
     #[inline(always)]
     unsafe fn count(self) -> u64 {
-        // SAFETY: the number is there.
         if self.counted.is_null() {
-            self.count
-        } else {
-            unsafe { atomic::load_relaxed(self.counted) }
+            return self.count;
         }
+        // SAFETY: the number is there.
+        unsafe { atomic::load_relaxed(self.counted) }
     }
     #[inline(always)]
     unsafe fn total(self, count: u64) -> u64 {

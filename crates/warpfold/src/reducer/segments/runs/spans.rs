@@ -107,12 +107,12 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     /// two launches, which allocate nothing on the device, so a stream that
     /// [captures](Device::capture) accepts them too.
     ///
-    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of each
-    /// span, and `offsets` for one number more. The first launch writes to `offsets` where each
-    /// span would begin, and the last one end, if they lay one behind the other. `status` has one
-    /// place, which holds [`SegmentStatus::default`] before. Afterwards [`PendingSegments::check`]
-    /// tells whether the spans were right, and [`PendingSegments::finish`] makes results of raw
-    /// ones.
+    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of
+    /// each span, and `offsets` for one number more. The first launch writes to `offsets` where
+    /// each span would begin, and the last one end, if they lay one behind the other. `status` has
+    /// one place, which holds [`SegmentStatus::default`] before. Afterwards
+    /// [`PendingSegments::check`] tells whether the spans were right, and
+    /// [`PendingSegments::finish`] makes results of raw ones.
     ///
     /// ```
     /// use warpfold::{Device, SegmentStatus, Sum};
