@@ -2,7 +2,10 @@
 //!
 //! Rows are many, so each has an [`Expansion`] only, and no long accumulator. If an expansion does
 //! not hold the sum of a row, the kernel writes a mark instead, and notes this in the workspace.
-//! Behind each such launch comes one of [`repair`](super::repair), which sums marked rows anew.
+//! Behind each such launch comes one of [`repair`](super::repair), which sums marked rows anew. So
+//! the `slots` of both launches are a workspace of
+//! [`WORKSPACE_WORDS`](super::repair::WORKSPACE_WORDS) words, and the word number [`MARKED`] is no
+//! slot.
 
 // Exact results are compared without branches.
 #![allow(clippy::needless_bitwise_bool)]

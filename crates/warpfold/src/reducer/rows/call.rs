@@ -97,7 +97,9 @@ impl Call<'_> {
         }
         if let Some(repair) = self.repair {
             // SAFETY: as above.
-            unsafe { repair.launch(device, address, layout, out, stream)? };
+            let launched = unsafe { repair.launch(device, address, layout, out, stream) };
+            // Without this launch, the note of the launches before stays in the workspace.
+            launched.inspect_err(|_| stream.distrust_workspace())?;
         }
         #[cfg(feature = "cudarc")]
         lent.map_or(Ok(()), Borrowed::give_back)?;

@@ -374,9 +374,12 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
                 Arg::Pointer(begins),
                 Arg::U32(begin_log),
             ];
+            let shape = repair::shape(most, &self.device);
             // SAFETY: as above. The kernel reads the results of the first one, and leaves zeros in
             // the workspace, unless boundaries are wrong.
-            unsafe { stream.launch(repair.kernel(), repair::shape(most, &self.device), &args)? };
+            let launched = unsafe { stream.launch(repair.kernel(), shape, &args) };
+            // Without this launch, the note of the first one stays in the workspace.
+            launched.inspect_err(|_| stream.distrust_workspace())?;
         }
         Ok(())
     }
