@@ -254,12 +254,11 @@ fn bad_input_is_refused_and_nothing_is_written() {
 /// The kernels under the simulator's checks, with sums that must be made again.
 #[test]
 fn no_check_finds_anything() {
-    fn check<T: Element>()
+    fn check<T: Element>(device: &Device)
     where
         ReproducibleSum: RowOperation<T, Output = T::Sum, RowRaw = T::Sum>,
     {
         let mut random = seed::random();
-        let device = Device::simulator_with(Instrument::Check);
         for kind in [0, 1] {
             let source = sources::<T>()[kind].1;
             for (shape, axis) in
@@ -278,7 +277,11 @@ fn no_check_finds_anything() {
             }
         }
     }
-    check::<f16>();
-    check::<f32>();
-    check::<f64>();
+    let device = Device::simulator_with(Instrument::Check);
+    let old = device.with_class(DeviceClass::new(16, false, (7, 5))).unwrap();
+    for device in [device, old] {
+        check::<f16>(&device);
+        check::<f32>(&device);
+        check::<f64>(&device);
+    }
 }

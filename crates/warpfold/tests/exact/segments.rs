@@ -3,6 +3,7 @@
 use rand::Rng;
 use warpfold::{
     Array, Device, ReproducibleSum, SegmentOperation, SegmentStatus,
+    device::DeviceClass,
     half::{bf16, f16},
     testing::{Instrument, Seen},
 };
@@ -173,12 +174,11 @@ fn wrong_offsets_are_told() {
 /// The kernels under the simulator's checks, with sums that must be made again.
 #[test]
 fn no_check_finds_anything() {
-    fn check<T: Element>()
+    fn check<T: Element>(device: &Device)
     where
         ReproducibleSum: SegmentOperation<T, Output = T::Sum, RowRaw = T::Sum>,
     {
         let mut random = seed::random();
-        let device = Device::simulator_with(Instrument::Check);
         let lengths = [&LENGTHS[..], &[66_000, 3, 1]].concat();
         let offsets = offsets(&lengths);
         for kind in [0, 1] {
@@ -195,7 +195,11 @@ fn no_check_finds_anything() {
             }
         }
     }
-    check::<bf16>();
-    check::<f32>();
-    check::<f64>();
+    let device = Device::simulator_with(Instrument::Check);
+    let old = device.with_class(DeviceClass::new(16, false, (7, 5))).unwrap();
+    for device in [device, old] {
+        check::<bf16>(&device);
+        check::<f32>(&device);
+        check::<f64>(&device);
+    }
 }
