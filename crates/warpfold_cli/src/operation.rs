@@ -173,7 +173,7 @@ impl Operation {
 
     /// Whether the operation reduces arrays along axes too.
     pub(crate) const fn has_rows(self) -> bool {
-        !self.is_pair() && !matches!(self, O::Exact)
+        !self.is_pair()
     }
 
     /// Whether the operation reduces the segments of arrays too.

@@ -138,11 +138,6 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
     }
-    if !operation.has_rows() {
-        return refuse(format!(
-            "{operation} reduces whole arrays only, and compensated has {part}s"
-        ));
-    }
     if args.segments.is_some() && !operation.has_segments() {
         return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
     }

@@ -158,8 +158,6 @@ fn every_operation_has_segments_or_says_so() {
                 &format!("{operation} i.npy i.npy --segments o.npy"),
                 "takes two arrays",
             );
-        } else if operation == "exact" {
-            refused(&folder, &line, "--segments: exact reduces whole arrays only");
         } else if operation == "topk" {
             let error = "--segments: topk reduces whole arrays and rows, and no segments";
             refused(&folder, &line, error);

@@ -565,11 +565,8 @@ macro_rules! bin_counts {
 macro_rules! __count {
     ($count:ident: $op:ty => $raw:ty) => {
         const $count: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
-        // The host counts so many words for a slot, because it knows the raw results alone.
-        const {
-            let results = <$op as $crate::Reduction>::RESULTS;
-            assert!($count <= 2 || $count * 4 <= results * ::core::mem::size_of::<$raw>());
-        };
+        // The host counts so many words for a slot.
+        const { assert!($count <= <$op as $crate::Reduction>::SLOT_WORDS) };
     };
 }
 

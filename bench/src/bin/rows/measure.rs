@@ -88,7 +88,7 @@ impl Lab {
     }
 
     /// Checks the results of a case, and measures it once with each contender.
-    pub(crate) fn measure<T: Value, O: RowOperation<T, Raw: Numbers>>(
+    pub(crate) fn measure<T: Value, O: RowOperation<T, RowRaw: Numbers>>(
         &self,
         case: &Case,
         input: &Input<T>,
@@ -96,9 +96,9 @@ impl Lab {
     ) -> anyhow::Result<Samples> {
         eprintln!("{:>5.1} s  {}", self.start.elapsed().as_secs_f64(), case.name);
         let reducer = self.device.row_reducer::<T, _>(op)?;
-        let (rows, raw_bytes) = (usize::try_from(case.rows())?, size_of::<O::Raw>());
+        let (rows, raw_bytes) = (usize::try_from(case.rows())?, size_of::<O::RowRaw>());
         // The twin writes multiples of 16 bytes.
-        let mut out = self.device.alloc::<O::Raw>(rows + 16_usize.div_ceil(raw_bytes))?;
+        let mut out = self.device.alloc::<O::RowRaw>(rows + 16_usize.div_ceil(raw_bytes))?;
         let address = out.address();
         let elements = input.device.view(..usize::try_from(case.span())?);
         let array = Array::with_strides(elements, &case.shape, &case.strides(), 0)?;

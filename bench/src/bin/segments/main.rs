@@ -164,7 +164,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
 /// Measures the cases of one type.
 fn measure<T: Value>(lab: &Lab, args: &Args) -> anyhow::Result<Vec<Row>>
 where
-    Sum: SegmentOperation<T, Raw: Number>,
+    Sum: SegmentOperation<T, RowRaw: Number>,
 {
     let cases = choose::<T>(args);
     if cases.is_empty() {

@@ -74,6 +74,9 @@ pub trait Operation<T: Item>: Copy + Send + Sync + private::Kernel<T> + 'static 
 }
 
 pub(super) mod private {
+    use bytemuck::Pod;
+
+    use super::{Error, Item, Operation};
     use crate::ptx::EmbeddedKernel;
 
     /// The kernel of an operation over a type.
@@ -94,13 +97,26 @@ pub(super) mod private {
     }
 
     /// The kernel of the same operation for rows.
-    pub trait RowKernel<T> {
+    pub trait RowKernel<T: Item>: Operation<T> {
         const ROWS: &'static EmbeddedKernel;
+        /// The kernel that sums rows again where the first one has no proof of a sum.
+        const REPAIR_ROWS: Option<&'static EmbeddedKernel> = None;
+        /// What both kernels for rows and segments write.
+        type Written: Pod + Send + Sync;
+        /// The most words of an accumulator.
+        const WORDS: u64 = {
+            let words = size_of::<Self::Written>() as u64 / 4;
+            if words < 2 { 2 } else { words }
+        };
+        /// Turns what is written for a row of `n` elements into the result.
+        fn finish_written(written: Self::Written, n: u64) -> Result<Self::Output, Error>;
     }
 
     /// The kernel of the same operation for segments.
     pub trait SegmentKernel<T> {
         const SEGMENTS: &'static EmbeddedKernel;
+        /// The kernel that sums segments again where the first one has no proof of a sum.
+        const REPAIR_SEGMENTS: Option<&'static EmbeddedKernel> = None;
     }
 
     /// The kernel of the same operation for bins.
@@ -112,11 +128,30 @@ pub(super) mod private {
 }
 
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
-/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input except
-/// [`ReproducibleSum`](super::ReproducibleSum). The trait cannot be implemented outside this crate.
-pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {}
+/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input. The trait
+/// cannot be implemented outside this crate.
+pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {
+    /// The type of the raw result of a row or a segment, which the kernels leave in memory. It is
+    /// that of a whole array, [`Operation::Raw`], except for
+    /// [`ReproducibleSum`](super::ReproducibleSum). There it is the rounded sum alone, because few
+    /// programs combine rows, and a raw result of a whole array is large.
+    type RowRaw: Pod + Send + Sync;
 
-impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {}
+    /// Turns the raw result of a row or a segment of `n` elements into the result.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Operation::finish`].
+    fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error>;
+}
+
+impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {
+    type RowRaw = O::Written;
+
+    fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error> {
+        O::finish_written(raw, n)
+    }
+}
 
 /// An [`Operation`] over one input that can reduce the segments of arrays
 /// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`] except
@@ -173,6 +208,7 @@ macro_rules! kernels {
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+                $crate::reducer::operation::as_whole!($type);
             }
             impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
                 const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
@@ -186,6 +222,20 @@ macro_rules! kernels {
     };
 }
 pub(super) use kernels;
+
+/// In an implementation of `RowKernel`: the raw result of a row is that of a whole array.
+macro_rules! as_whole {
+    ($type:ty) => {
+        type Written = <Self as $crate::reducer::Operation<$type>>::Raw;
+        fn finish_written(
+            written: Self::Written,
+            n: u64,
+        ) -> Result<<Self as $crate::reducer::Operation<$type>>::Output, $crate::reducer::Error> {
+            <Self as $crate::reducer::Operation<$type>>::finish(written, n)
+        }
+    };
+}
+pub(super) use as_whole;
 
 /// Implements [`Operation`] for an operation whose result is its raw result.
 macro_rules! operation {

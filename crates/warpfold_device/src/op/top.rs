@@ -239,6 +239,7 @@ impl<T: Item, const N: usize> Reduction for Top<T, N> {
         row: u64,
         _index: impl Fn(Position) -> u64,
         asked: u32,
+        _workspace: *mut u64,
     ) {
         let asked = Asked(asked);
         let output = output.wrapping_add((row * u64::from(asked.count())) as usize);

@@ -304,7 +304,7 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
             copy::wait();
             warp::sync_warp(u32::MAX);
             let worker = Worker { tile: tiles, shift, lane, stack };
-            worker.work::<S, R>(input, output, here, &plan);
+            worker.work::<S, R>(input, output, slots, here, &plan);
             warp::sync_warp(u32::MAX);
             let Some(next) = here.next(&plan) else { break };
             here = next;
@@ -340,6 +340,7 @@ impl Worker {
         self,
         source: S,
         output: *mut R::Raw,
+        slots: *mut u64,
         here: Tile,
         plan: &Plan,
     ) {
@@ -400,7 +401,7 @@ impl Worker {
                 }
                 if is_whole && number == 0 && is_row {
                     let row = here.row(plan) + u64::from(row);
-                    R::write(acc, output, row, index, plan.asked);
+                    R::write(acc, output, row, index, plan.asked, slots);
                 }
                 pass += taken;
             }
@@ -408,14 +409,8 @@ impl Worker {
     }
 }
 
-/// The raw result of a row. An index counts from the row's first element.
-#[inline(always)]
-pub(crate) fn raw<R: Reduction>(acc: R::Acc) -> R::Raw {
-    R::raw(acc, index)
-}
-
 /// The index of an element, counted from the first one of its row.
 #[inline(always)]
-fn index(position: Position) -> u64 {
+pub(crate) fn index(position: Position) -> u64 {
     u64::from(position.block) << 32 | u64::from(position.number)
 }

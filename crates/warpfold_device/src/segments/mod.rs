@@ -59,16 +59,18 @@ mod ring;
 mod share;
 mod tile;
 
+pub(crate) use boundaries::load;
 pub use boundaries::{Boundaries, Spans};
 
 use crate::Reduction;
 use crate::item::Item;
 use crate::rows::finish::{Meeting, post, waits};
-use crate::rows::{PART_BYTES, raw, tree};
+use crate::rows::{PART_BYTES, index, tree};
 use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::{self, Words};
+use boundaries::Found;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread, warp};
@@ -136,7 +138,8 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             }
         }
         let found = boundaries.find::<S::Element>(range, lane);
-        let warp = Warp { boundaries, base: found.base, count: found.count, ring, stack, lane };
+        let Found { base, count, .. } = found;
+        let warp = Warp { boundaries, slots, base, count, ring, stack, lane };
         let waiting = (&raw mut (*shared).waiting).cast::<u32>();
         let mut is_waiting = false;
         let mut next = Next { segment: 1, begin: found.begin, brought: 1 };
@@ -206,6 +209,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
 #[derive(Clone, Copy)]
 struct Warp {
     boundaries: Boundaries,
+    slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
     /// The number of segments, segment 0 included.
@@ -382,6 +386,6 @@ impl Warp {
     unsafe fn write<R: Reduction>(&self, segment: u32, acc: R::Acc, output: *mut R::Raw) {
         let row = self.base.wrapping_add(segment.into());
         // SAFETY: the output has a place for each segment.
-        unsafe { output.add(row as usize).write(raw::<R>(acc)) };
+        unsafe { R::write(acc, output, row, index, 0, self.slots) };
     }
 }

@@ -46,7 +46,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
             let element;
             (element, tail) = words.element::<S::Element>(tail);
             let position = position(packs * S::PER_PACK as u32 + item);
-            acc = R::append(acc, R::item(source.with_element(element), position));
+            acc = R::append_item(acc, source.with_element(element), position, 0);
             item += 1;
         }
         acc

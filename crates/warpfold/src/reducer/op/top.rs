@@ -6,7 +6,10 @@ use crate::{
     ptx::EmbeddedKernel,
     reducer::{
         Error, Item, Operation, Ranked, Single,
-        operation::private::{Asked, Kernel, RowKernel},
+        operation::{
+            as_whole,
+            private::{Asked, Kernel, RowKernel},
+        },
         order::{first_greatest, first_least},
         shapes::KernelClass,
     },
@@ -123,6 +126,7 @@ macro_rules! top {
 
         impl<const K: usize> RowKernel<$type> for $op<K> {
             const ROWS: &'static EmbeddedKernel = <Self as Kernel<$type>>::KERNEL;
+            as_whole!($type);
         }
     )*};
 }

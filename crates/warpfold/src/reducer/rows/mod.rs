@@ -4,7 +4,9 @@
 mod array;
 mod call;
 mod layout;
+mod pending;
 mod plan;
+mod repair;
 mod strided;
 mod whole;
 
@@ -13,7 +15,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use crate::device::{Arg, Device, Stream};
 
 use super::{
-    Error, Input, Item, Operation, Pending, RowOperation, Single,
+    Error, Input, Item, Operation, RowOperation, Single,
     engine::{Cache, Engine},
     input::{DeviceInput, Place, on_device},
     operation::More,
@@ -21,9 +23,11 @@ use super::{
     shapes::PACK_BYTES,
 };
 use layout::Layout;
+use repair::Repair;
 
 pub use array::Array;
 pub(super) use call::Call;
+pub use pending::PendingRows;
 pub use strided::{StridedOutput, StridedRowReducer};
 pub use whole::Whole;
 
@@ -52,15 +56,17 @@ pub use whole::Whole;
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    /// The kernel that sums rows again where the first one has no proof of a sum.
+    repair: Option<Arc<Engine>>,
     more: Option<More>,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, more, operation } = self;
+        let Self { device, engine, repair, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, more: *more, operation: *operation }
+        Self { device, engine, repair: repair.clone(), more: *more, operation: *operation }
     }
 }
 
@@ -113,7 +119,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
             return Ok(Vec::new());
         }
         let places = usize::try_from(rows).map_err(|_| Error::Rows { rows })?;
-        let output = self.device.alloc::<O::Raw>(places)?;
+        let output = self.device.alloc::<O::RowRaw>(places)?;
         let stream = self.engine.stream();
         let mut copy = None;
         let place = on_device(&self.device, array.input.operands().0, &mut copy)?;
@@ -131,9 +137,9 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     pub fn reduce_rows_into<I>(
         &self,
         matrix: &Array<I>,
-        output: impl DeviceOutput<O::Raw>,
+        output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
-    ) -> Result<Pending<T, O>, Error>
+    ) -> Result<PendingRows<T, O>, Error>
     where
         I: DeviceInput<Item = T, Arity = Single>,
     {
@@ -145,10 +151,11 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// and returns without waiting. The call allocates nothing on the device and copies nothing, so
     /// a stream that [captures](Device::capture) accepts it too. `output` must have a place for
     /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
-    /// [raw results](Operation::Raw), of which [`Pending::finish`] makes the results.
+    /// [raw results](RowOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
     ///
     /// If long rows are divided among warps and the partial results do not fit into the stream's
-    /// [workspace](Stream::workspace), the call takes several launches.
+    /// [workspace](Stream::workspace), the call takes several launches. A
+    /// [`ReproducibleSum`](super::ReproducibleSum) takes one launch more.
     ///
     /// ```
     /// use warpfold::{Array, Device, Moments};
@@ -177,15 +184,15 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         &self,
         array: &Array<I>,
         axes: &[isize],
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
-    ) -> Result<Pending<T, O>, Error>
+    ) -> Result<PendingRows<T, O>, Error>
     where
         I: DeviceInput<Item = T, Arity = Single>,
     {
         let layout = Self::layout(array, axes)?;
         let rows = layout.rows();
-        let target: Target<'_, O::Raw> = output.target();
+        let target: Target<'_, O::RowRaw> = output.target();
         if target.len != rows {
             return Err(Error::Outputs { results: rows, len: target.len });
         }
@@ -195,7 +202,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
                 self.launch(place, array.offset, &layout, address, stream)
             })?;
         }
-        Ok(Pending::new(layout.length()))
+        Ok(PendingRows::new(layout.length()))
     }
 
     /// An upper bound on the number of operations that lie between any element of a row of `length`
@@ -246,8 +253,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     }
 
     /// Turns raw results into results.
-    fn finish(raw: &[O::Raw], length: u64) -> Result<Vec<O::Output>, Error> {
-        raw.iter().map(|&raw| O::finish(raw, length)).collect()
+    fn finish(raw: &[O::RowRaw], length: u64) -> Result<Vec<O::Output>, Error> {
+        raw.iter().map(|&raw| O::finish_row(raw, length)).collect()
     }
 
     /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
@@ -260,12 +267,15 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        // `warpfold_device::rows!` asserts that no accumulator has more words.
-        let words = (size_of::<O::Raw>() as u64 / 4).max(2);
         let more = self.more.as_slice().as_flattened();
         let asked = O::ASKED.map(|of| (of.words, [Arg::U32(of.asked)]));
-        let (words, more) = asked.as_ref().map_or((words, more), |(words, of)| (*words, &of[..]));
-        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, more };
+        let (words, more) =
+            asked.as_ref().map_or((O::WORDS, more), |(words, of)| (*words, &of[..]));
+        let repair = self.repair.as_ref().map(|engine| {
+            let result_bytes = size_of::<O::RowRaw>() as u64;
+            Repair { kernel: engine.kernel(), result_bytes }
+        });
+        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, more, repair };
         call.launch(&self.device, (place, offset), layout, out, stream)
     }
 }
@@ -294,9 +304,11 @@ impl Device {
         &self,
         operation: O,
     ) -> Result<RowReducer<T, O>, Error> {
-        let engine = self.attached::<Cache>().engine(self, O::ROWS, size_of::<O::Raw>())?;
+        let cache = self.attached::<Cache>();
+        let engine = cache.engine(self, O::ROWS, size_of::<O::RowRaw>())?;
+        let repair = O::REPAIR_ROWS.map(|kernel| cache.engine(self, kernel, 0)).transpose()?;
         let more = operation.more();
-        Ok(RowReducer { device: self.clone(), engine, more, operation: PhantomData })
+        Ok(RowReducer { device: self.clone(), engine, repair, more, operation: PhantomData })
     }
 
     /// Reduces each row of a matrix and waits for the results, one for each row.
