@@ -143,8 +143,8 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
             "{operation} reduces whole arrays only, and compensated has {part}s"
         ));
     }
-    if args.segments.is_some() && !operation.has_segments() {
-        return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
+    if args.bins.is_some() && !operation.has_bins() {
+        return refuse(format!("{operation} reduces runs of keys, and no bins"));
     }
     if let [first, second, ..] = args.files.as_slice() {
         return refuse(format!(

@@ -10,7 +10,7 @@ mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::device::{Arg, Device, Stream};
+use crate::device::{Device, Stream};
 
 use super::{
     Error, Input, Item, Operation, Pending, RowOperation, Single,
@@ -52,7 +52,7 @@ pub use whole::Whole;
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
-    more: Option<More>,
+    more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
@@ -60,7 +60,7 @@ impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
         let Self { device, engine, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, more: *more, operation: *operation }
+        Self { device, engine, more: more.clone(), operation: *operation }
     }
 }
 
@@ -260,12 +260,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        // `warpfold_device::rows!` asserts that no accumulator has more words.
-        let words = (size_of::<O::Raw>() as u64 / 4).max(2);
-        let more = self.more.as_slice().as_flattened();
-        let asked = O::ASKED.map(|of| (of.words, [Arg::U32(of.asked)]));
-        let (words, more) = asked.as_ref().map_or((words, more), |(words, of)| (*words, &of[..]));
-        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, more };
+        let (kernel, more) = (self.engine.kernel(), &self.more[..]);
+        let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more };
         call.launch(&self.device, (place, offset), layout, out, stream)
     }
 }

@@ -61,7 +61,7 @@ pub use runs::{
 pub struct SegmentReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
-    more: Option<More>,
+    more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
@@ -69,7 +69,7 @@ impl<T, O> Clone for SegmentReducer<T, O> {
     fn clone(&self) -> Self {
         let Self { device, engine, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, more: *more, operation: *operation }
+        Self { device, engine, more: more.clone(), operation: *operation }
     }
 }
 
@@ -286,15 +286,12 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         Ok(())
     }
 
-    /// The words of a slot. `warpfold_device::segments!` asserts that no accumulator has more.
-    const WORDS: u64 = if size_of::<O::Raw>() > 8 { size_of::<O::Raw>() as u64 / 4 } else { 2 };
-
     /// The plan for so many elements and segments.
     fn plan(elements: u64, segments: u64, device: &Device) -> Result<Plan, Error> {
         let bytes = size_of::<T>() as u64;
         let multiprocessors = device.class().multiprocessors();
-        let most = O::MOST.min(plan::MOST_BYTES / bytes);
-        plan::plan(elements, segments, bytes, Self::WORDS, multiprocessors)
+        let most = O::MOST.min(plan::most_bytes(O::SLOT_WORDS) / bytes);
+        plan::plan(elements, segments, bytes, O::SLOT_WORDS, multiprocessors)
             .filter(|_| elements <= O::MOST)
             .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })
     }
@@ -302,7 +299,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     /// The plan for so many spans, from that for as many segments, and the most elements that all
     /// of them may have together.
     fn plan_of_spans(plan: Plan, spans: u64) -> (Plan, u64) {
-        plan::of_spans(plan, spans, size_of::<T>() as u64, Self::WORDS)
+        plan::of_spans(plan, spans, size_of::<T>() as u64, O::SLOT_WORDS)
     }
 
     /// Adds to `stream` the launch of a plan for these elements and segments.
@@ -347,7 +344,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(begins),
             Arg::U32(begin_log),
         ];
-        let more = self.more.as_slice().as_flattened();
+        let more = &self.more[..];
         let mut all = [Arg::U32(0); ARGUMENTS + MORE];
         all[..ARGUMENTS].copy_from_slice(&args);
         all[ARGUMENTS..][..more.len()].copy_from_slice(more);
