@@ -154,12 +154,11 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
         // would spill, or where the shared memory has room for no more. Moments and lists of long
-        // elements of segments need a few registers more than 512 threads leave. The shared memory
-        // has room for 448 threads with such lists, and on sm_120 for less than 384.
+        // elements of segments need a few registers more than 512 threads leave. On sm_120 the
+        // shared memory has room for less than 384 threads.
         most_threads: Some(match (op, has_table) {
             ("moments", false) => 384,
-            ("top4", false) if bits == Some(64) => 448,
-            ("top8", false) if bits == Some(64) => 384,
+            ("top4" | "top8", false) if bits == Some(64) => 384,
             ("moments" | "top4" | "top8", _) | (_, false) => 512,
             _ if rest.ends_with("128") => 512,
             _ => 640,
@@ -344,7 +343,7 @@ mod tests {
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
         assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
         assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
-        assert_eq!(super::traits("segments_top4_f64").most_threads, Some(448));
+        assert_eq!(super::traits("segments_top4_f64").most_threads, Some(384));
         assert_eq!(super::traits("segments_top8_f64").most_threads, Some(384));
         assert_eq!(super::traits("segments_top8_f32").most_threads, Some(512));
         assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));

@@ -1,5 +1,5 @@
-//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`. They need
-//! sm_61.
+//! Integers that are packed in a 32-bit register: their products, PTX `dp4a` and `dp2a`, which need
+//! sm_61, and the choice of bytes.
 
 use crate::gpu_only;
 
@@ -57,7 +57,11 @@ pub fn permute(a: u32, b: u32, selector: u32) -> u32 {
         u32::from_le_bytes([0, 4, 8, 12].map(|shift| {
             let choice = selector >> shift;
             let byte = bytes[(choice & 7) as usize];
-            if choice & 8 == 0 { byte } else { (byte.cast_signed() >> 7).cast_unsigned() }
+            match (choice & 8, byte & 0x80) {
+                (0, _) => byte,
+                (_, 0) => 0,
+                _ => 0xff,
+            }
         }))
     }
 }

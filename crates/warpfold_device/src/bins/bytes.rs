@@ -37,7 +37,8 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
     let Counting { keys, n, chunk, bins, output, words, status, .. } = counting;
     let tid = thread::thread_idx_x();
     let (block, chunks) = (thread::block_idx_x(), thread::grid_dim_x());
-    let counts = (&raw mut COUNTS).cast::<u32>();
+    let four = (&raw mut COUNTS).cast::<u128>();
+    let counts = four.cast::<u32>();
     // Where the thread's word of the first pair is, in bytes: one byte is enough for the number.
     let own = tid * 4;
     // SAFETY: barriers separate the clearing of the counts, the additions, and the reading. Only
@@ -46,7 +47,7 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
         let mut word = tid;
         while word < PAIRS * BYTE_THREADS / 4 {
             control::keep_rolled();
-            counts.cast::<u128>().add(word as usize).write(0);
+            four.add(word as usize).write(0);
             word += BYTE_THREADS;
         }
         thread::sync_threads();
