@@ -159,12 +159,13 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
-        // would spill, or where the shared memory has room for no more. Moments of segments need a
-        // few registers more than 512 threads leave on sm_120, where the shared memory has room for
-        // less than 384.
+        // would spill, or where the shared memory has room for no more. Moments and lists of long
+        // elements of segments need a few registers more than 512 threads leave. On sm_120 the
+        // shared memory has room for less than 384 threads.
         most_threads: Some(match (op, has_table) {
             ("repair", _) => 256,
             ("moments", false) => 384,
+            ("top4" | "top8", false) if bits == Some(64) => 384,
             ("moments" | "top4" | "top8" | "exact", _) | (_, false) => 512,
             _ if rest.ends_with("128") => 512,
             _ => 640,
@@ -355,6 +356,9 @@ mod tests {
             assert_eq!(traits.element, None, "{name} computes in double precision");
         }
         assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
+        assert_eq!(super::traits("segments_top4_f64").most_threads, Some(384));
+        assert_eq!(super::traits("segments_top8_f64").most_threads, Some(384));
+        assert_eq!(super::traits("segments_top8_f32").most_threads, Some(512));
         assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));
         assert_eq!(super::traits("runs_spans_u32").most_threads, Some(512));
         let traits = super::traits("runs_keys_u128");

@@ -171,18 +171,18 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes too.
+    /// Whether the operation reduces arrays along axes, and the segments of arrays, too.
     pub(crate) const fn has_rows(self) -> bool {
         !self.is_pair()
     }
 
-    /// Whether the operation reduces the segments of arrays too.
-    pub(crate) const fn has_segments(self) -> bool {
-        self.has_rows() && !self.is_top()
+    /// Whether the operation reduces runs of keys too.
+    pub(crate) const fn has_keys(self) -> bool {
+        self.has_bins() || self.is_top()
     }
 
-    /// Whether the operation reduces by key too.
-    pub(crate) const fn has_keys(self) -> bool {
+    /// Whether the operation reduces into bins too.
+    pub(crate) const fn has_bins(self) -> bool {
         matches!(
             self,
             O::Sum

@@ -138,8 +138,8 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
     }
-    if args.segments.is_some() && !operation.has_segments() {
-        return refuse(format!("{operation} reduces whole arrays and rows, and no segments"));
+    if args.bins.is_some() && !operation.has_bins() {
+        return refuse(format!("{operation} reduces runs of keys, and no bins"));
     }
     if let [first, second, ..] = args.files.as_slice() {
         return refuse(format!(

@@ -244,15 +244,27 @@ impl Report<'_> {
         })
     }
 
+    /// The most elements that `topk` has found.
+    fn longest(&self) -> usize {
+        let lengths = self.outcome.answers.iter().map(|answer| match answer {
+            Answer::Ranked(best) => best.len(),
+            _ => 0,
+        });
+        lengths.max().unwrap_or(0)
+    }
+
     /// The numbers of the results, in order: two for each result of `minmax`, and the indices of
-    /// `topk`.
+    /// `topk`, with 2^64 - 1 behind those of a part that has fewer elements than the longest.
     fn values(&self) -> Vec<Value> {
+        let longest = self.longest();
         let of = |answer: &Answer| match answer {
             Answer::One(value) => vec![value.clone()],
             Answer::Extremes { min, max } => vec![min.clone(), max.clone()],
             Answer::Indexed { index, .. } => vec![Value::Int((*index).into())],
             Answer::Ranked(best) => {
-                best.iter().map(|(index, _)| Value::Int((*index).into())).collect()
+                let indices = best.iter().map(|&(index, _)| index);
+                let none = std::iter::repeat_n(u64::MAX, longest - best.len());
+                indices.chain(none).map(|index| Value::Int(index.into())).collect()
             }
         };
         self.outcome.answers.iter().flat_map(of).collect()
@@ -376,10 +388,9 @@ impl Report<'_> {
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let values = self.values();
         let shape = match (&self.outcome.parts, values.len()) {
-            (parts, found) if self.operation.is_top() => {
-                // All parts have the same length, and so as many elements.
+            (parts, _) if self.operation.is_top() => {
                 let mut shape = parts.as_ref().map(Parts::shape).unwrap_or_default();
-                shape.push((found / self.outcome.answers.len().max(1)) as u64);
+                shape.push(self.longest() as u64);
                 shape
             }
             (Some(parts), _) => parts.shape(),

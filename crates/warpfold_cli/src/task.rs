@@ -6,8 +6,8 @@ use warpfold::{
     All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BinOperation, BitAnd,
     BitOr, BitXor, BottomK, Buffer, CheckedSum, CompensatedSum, CountNonzero, CountWhere, Device,
     Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
-    Norm2, Product, Reducer, ReproducibleSum, RowOperation, SegmentOperation, SquaredDistance,
-    Stream, Sum, SumAbs, SumSquares, TopK, View, WideSum,
+    Norm2, Product, Reducer, ReproducibleSum, SegmentOperation, SquaredDistance, Stream, Sum,
+    SumAbs, SumSquares, TopK, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -128,19 +128,18 @@ type OpenBench<T, O, P> = for<'a> fn(
 
 impl<T: Item, O: SegmentOperation<T>> Calls<T, O> {
     const fn single() -> Self {
-        Self { segments: Some(segments::bench::<T, O>), ..Self::rows() }
+        let (rows, segments) = (axes::bench::<T, O>, segments::bench::<T, O>);
+        Self { rows: Some(rows), segments: Some(segments), ..Self::without_parts() }
+    }
+
+    const fn runs() -> Self {
+        Self { keyed: Some(keyed::bench_of_runs::<T, O>), ..Self::without_parts() }
     }
 }
 
 impl<T: Item, O: SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
     const fn keyed() -> Self {
         Self { keyed: Some(keyed::bench::<T, O>), ..Self::without_parts() }
-    }
-}
-
-impl<T: Item, O: RowOperation<T>> Calls<T, O> {
-    const fn rows() -> Self {
-        Self { rows: Some(axes::bench::<T, O>), ..Self::without_parts() }
     }
 }
 
@@ -401,10 +400,10 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
         O::ArgMax => choose!(at, all, ArgMax, single, plain),
         O::ArgMinimum => choose!(at, all, ArgMinimum, single, plain),
         O::ArgMaximum => choose!(at, all, ArgMaximum, single, plain),
-        O::TopK if setting <= 4 => choose!(at, narrow, Top4, rows, ranked),
-        O::TopK => choose!(at, narrow, Top8, rows, ranked),
-        O::BottomK if setting <= 4 => choose!(at, narrow, Bottom4, rows, ranked),
-        O::BottomK => choose!(at, narrow, Bottom8, rows, ranked),
+        O::TopK if setting <= 4 => choose!(at, narrow, Top4, single, ranked),
+        O::TopK => choose!(at, narrow, Top8, single, ranked),
+        O::BottomK if setting <= 4 => choose!(at, narrow, Bottom4, single, ranked),
+        O::BottomK => choose!(at, narrow, Bottom8, single, ranked),
         O::Count => choose!(at, all, CountNonzero, single, plain),
         O::Any => choose!(at, all, Any, single, plain),
         O::All => choose!(at, all, All, single, plain),
@@ -482,6 +481,10 @@ pub(crate) fn keyed_task(
         O::MinMax => choose!(at, narrow, MinMax, keyed, plain),
         O::ArgMin => choose!(at, narrow, ArgMin, keyed, plain),
         O::ArgMax => choose!(at, narrow, ArgMax, keyed, plain),
+        O::TopK if setting <= 4 => choose!(at, narrow, Top4, runs, ranked),
+        O::TopK => choose!(at, narrow, Top8, runs, ranked),
+        O::BottomK if setting <= 4 => choose!(at, narrow, Bottom4, runs, ranked),
+        O::BottomK => choose!(at, narrow, Bottom8, runs, ranked),
         _ => None,
     }
 }

@@ -87,6 +87,59 @@ fn it_prints_and_saves_indices() {
 }
 
 #[test]
+fn segments_and_runs_are_those_of_a_sort() {
+    let folder = Folder::new();
+    let whole = |numbers: &[f64], descr| Input {
+        descr,
+        shape: vec![numbers.len()],
+        elements: numbers.to_vec(),
+        is_fortran: false,
+    };
+    let ends = [0usize, 1, 1, 30, 33, 300];
+    folder.write("o.npy", &whole(&ends.map(|end| end as f64), "<u4").npy());
+    let keys: Vec<i32> = (0..300).map(|i| i / 20 * 7 % 5).collect();
+    let numbers: Vec<f64> = keys.iter().map(|&key| key.into()).collect();
+    folder.write("k.npy", &whole(&numbers, "<i4").npy());
+    for (turn, descr) in ["|u1", "<i4", "<u8", "<f2", "<f4", "<f8"].into_iter().enumerate() {
+        let input = Input::new(descr, &[300], false);
+        folder.write("x.npy", &input.npy());
+        let (k, is_smallest) = (turn + 3, turn % 2 == 1);
+        let smallest = if is_smallest { "--smallest" } else { "" };
+        let line = format!("topk x.npy -k {k} {smallest} --json --verify");
+        let check = |how: &str, parts: Vec<&[f64]>| {
+            let report = folder.json(&format!("{line} {how}"));
+            assert_eq!(report["verified"]["agrees"], true, "{descr} {how}");
+            let results = report["results"].as_array().unwrap();
+            assert_eq!(results.len(), parts.len(), "{descr} {how}");
+            for (result, part) in results.iter().zip(parts) {
+                assert_eq!(found(result), expected(part, k, is_smallest), "{descr} {how}");
+            }
+        };
+        let segments = ends.windows(2).map(|pair| &input.elements[pair[0]..pair[1]]);
+        check("--segments o.npy", segments.collect());
+        let mut rest = &input.elements[..];
+        let runs = keys.chunk_by(|a, b| a == b).map(|run| {
+            let (own, behind) = rest.split_at(run.len());
+            rest = behind;
+            own
+        });
+        check("--by-key k.npy", runs.collect());
+    }
+    // A line for each segment, and an array in which short ones are filled up.
+    folder.write("x.npy", &whole(&[4.0, 9.0, 7.0, 9.0], "<u4").npy());
+    folder.write("o.npy", &whole(&[0.0, 1.0, 1.0, 4.0], "<u4").npy());
+    let printed = folder.run("topk x.npy -k 2 --segments o.npy --output best.npy").stdout;
+    assert_eq!(text(&printed), "shape (3,)\n0:4\n\n0:9 2:9\n");
+    let (header, indices) = saved(&folder.path("best.npy"));
+    assert!(header.contains("'shape': (3, 2)") && header.contains("<u8"), "{header}");
+    let none = u64::MAX as f64;
+    assert_eq!(indices, [0.0, none, none, none, 0.0, 2.0]);
+    folder.write("k.npy", &whole(&[6.0, 6.0, 6.0, 1.0], "<u4").npy());
+    let printed = folder.run("topk x.npy -k 2 --by-key k.npy").stdout;
+    assert_eq!(text(&printed), "shape (2,)\n6 3 1:9 2:7\n1 1 0:9\n");
+}
+
+#[test]
 fn what_it_refuses() {
     let folder = Folder::new();
     folder.write("x.npy", &Input::new("<f4", &[4, 5], false).npy());
@@ -102,8 +155,8 @@ fn what_it_refuses() {
         ("topk i1.npy -k 2", "there is no topk of i8 elements"),
         ("topk x.npy -k 2 --axis 2", "axis 2 is none of an array of 2 dimensions"),
         (
-            "topk x.npy -k 2 --segments x.npy",
-            "--segments: topk reduces whole arrays and rows, and no segments",
+            "topk x.npy -k 2 --by-key x.npy --bins 3",
+            "--by-key: topk reduces runs of keys, and no bins",
         ),
     ] {
         refused(&folder, line, error);

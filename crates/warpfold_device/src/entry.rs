@@ -151,9 +151,7 @@ macro_rules! pairs {
 /// each row.
 ///
 /// Each line is `name: element = reduction => raw result;`. After a comma it may have more
-/// parameters, as in [`unary!`](crate::unary!). If the operation lets the host choose, as
-/// [`Top`](crate::op::top::Top) does, a comma, the word `asks` and the name of one more parameter
-/// follow, by which the host says what it asks for.
+/// parameters, as in [`unary!`](crate::unary!).
 ///
 /// ```
 /// use warpfold_device::op::sum::Sum;
@@ -166,8 +164,7 @@ macro_rules! pairs {
 macro_rules! rows {
     ($(
         $name:ident: $t:ty = $op:ty => $raw:ty
-        $(, with ($($more:ident: $kind:ty),*) $source:expr)?
-        $(, asks $asked:ident)?;
+        $(, with ($($more:ident: $kind:ty),*) $source:expr)?;
     )*) => {$(
         #[doc = concat!("`", stringify!($op), "` of each row.")]
         ///
@@ -208,7 +205,6 @@ macro_rules! rows {
             size7: u64, stride7: i64,
             size8: u64, stride8: i64,
             $($($more: $kind,)*)?
-            $($asked: u32,)?
         ) {
             use ::core::mem::MaybeUninit;
             use $crate::rows::{Dim, Plan, THREADS, levels};
@@ -221,7 +217,6 @@ macro_rules! rows {
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
                 groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
-                asked: $crate::__asked!($($asked)?),
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },
@@ -345,15 +340,22 @@ macro_rules! segments {
             begin_log: u32,
             $($($more: $kind,)*)?
         ) {
+            use ::core::mem::MaybeUninit;
+
             $crate::__count!(_COUNT: $op => $raw);
+            const WORDS: usize = $crate::segments::list_words::<$op>();
+            #[$crate::cuda_std::address_space(shared)]
+            static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
+
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
             let boundaries = $crate::segments::Boundaries {
                 source: boundaries, log, count, counted, elements, spans, density, task, ranges,
                 cost, status,
             };
+            let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, lists, boundaries) }
         }
     )*};
 }
@@ -637,17 +639,5 @@ macro_rules! __rest {
     };
     ($rest:literal) => {
         $rest
-    };
-}
-
-/// Expands to what the host asks for, or to a default if the kernel takes no such parameter.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __asked {
-    () => {
-        0
-    };
-    ($asked:ident) => {
-        $asked
     };
 }

@@ -53,10 +53,10 @@ pub trait Reduction {
     /// Whether an accumulator stays the same when it is combined with itself.
     const IS_IDEMPOTENT: bool = false;
     /// Whether the result does not depend on the order in which accumulators are combined. Then a
-    /// thread of a kernel for rows goes on with its accumulator from tile to tile, and needs room
-    /// for one accumulator only.
+    /// thread of a kernel for rows or segments goes on with its accumulator from tile to tile, and
+    /// needs room for one accumulator only.
     const IN_ANY_ORDER: bool = false;
-    /// The most raw results that a row has.
+    /// The most raw results that a row or a segment has.
     const RESULTS: usize = 1;
     /// For how many words of an accumulator the host leaves room in a slot. It knows the raw
     /// results alone, unless it is told otherwise.
@@ -65,25 +65,22 @@ pub trait Reduction {
         if words < 2 { 2 } else { words }
     };
     /// The state of a thread that has the accumulator `acc` and goes on with the element at
-    /// `first`. It is called if [`IN_ANY_ORDER`](Self::IN_ANY_ORDER) is true. `asked` is what the
-    /// host has asked for, if the operation lets it choose.
+    /// `first`. It is called if [`IN_ANY_ORDER`](Self::IN_ANY_ORDER) is true.
     #[inline(always)]
-    fn resume(_acc: Self::Acc, _first: Position, _asked: u32) -> Self::Thread {
+    fn resume(_acc: Self::Acc, _first: Position) -> Self::Thread {
         Self::start()
     }
-    /// The accumulator `acc` with one element more, which comes after all others. `asked` is that
-    /// of [`resume`](Self::resume).
+    /// The accumulator `acc` with one element more, which comes after all others.
     #[inline(always)]
     fn append_item(
         acc: Self::Acc,
         item: <Self::Source as Source>::Item,
         position: Position,
-        _asked: u32,
     ) -> Self::Acc {
         Self::append(acc, Self::item(item, position))
     }
-    /// Writes the results of row number `row`. `asked` is that of [`resume`](Self::resume), and
-    /// `workspace` is what the launch has as `slots`.
+    /// Writes the results of row or segment number `row` of `source`. `workspace` is what the launch
+    /// has as `slots`.
     ///
     /// # Safety
     /// `output` has a place for each result of each row. One lane calls this.
@@ -93,7 +90,7 @@ pub trait Reduction {
         output: *mut Self::Raw,
         row: u64,
         index: impl Fn(Position) -> u64,
-        _asked: u32,
+        _source: Self::Source,
         _workspace: *mut u64,
     ) {
         // SAFETY: the caller's contract.

@@ -127,6 +127,66 @@ impl<T: Item> OneArray for One<T> {
     }
 }
 
+/// One array whose packs and elements all take the same value along.
+#[derive(Clone, Copy)]
+pub struct Along<T, V> {
+    pub(crate) array: One<T>,
+    pub(crate) value: V,
+}
+
+impl<T: Item, V: Copy + Default> Source for Along<T, V> {
+    type Item = (T, V);
+    type Pack = (Pack, V);
+    const PER_PACK: usize = T::PER_PACK;
+    const ARRAYS: usize = 1;
+
+    #[inline(always)]
+    fn to_boundary(self) -> usize {
+        self.array.to_boundary()
+    }
+    #[inline(always)]
+    fn skip(self, elements: usize) -> Self {
+        Self { array: self.array.skip(elements), ..self }
+    }
+    #[inline(always)]
+    unsafe fn item_if(self, index: usize, valid: bool) -> Self::Item {
+        // SAFETY: the caller vouches for the elements.
+        self.with_element(unsafe { self.array.item_if(index, valid) })
+    }
+    #[inline(always)]
+    unsafe fn pack(self, index: usize, policy: Policy) -> Self::Pack {
+        // SAFETY: the caller vouches for the elements.
+        self.with_pack(unsafe { self.array.pack(index, policy) })
+    }
+    #[inline(always)]
+    unsafe fn pack_if(self, index: usize, policy: Option<Policy>, valid: bool) -> Self::Pack {
+        // SAFETY: the caller vouches for the elements.
+        self.with_pack(unsafe { self.array.pack_if(index, policy, valid) })
+    }
+    #[inline(always)]
+    unsafe fn prefetch_if(self, index: usize, valid: bool) {
+        // SAFETY: the caller vouches for the elements.
+        unsafe { self.array.prefetch_if(index, valid) }
+    }
+}
+
+impl<T: Item, V: Copy + Default> OneArray for Along<T, V> {
+    type Element = T;
+
+    #[inline(always)]
+    fn address(self) -> *const T {
+        self.array.address()
+    }
+    #[inline(always)]
+    fn with_pack(self, pack: Pack) -> Self::Pack {
+        (pack, self.value)
+    }
+    #[inline(always)]
+    fn with_element(self, element: T) -> Self::Item {
+        (element, self.value)
+    }
+}
+
 /// How the packs of a second array are read. They begin at the same elements as the packs of the
 /// first array.
 pub trait Reach: Copy {

@@ -49,7 +49,7 @@ use warpfold_device::op::nansum::{CountAndSum, NanSum as Nansum};
 use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
 use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
 use warpfold_device::op::sum::{Product, Sum, Wrapping};
-use warpfold_device::op::top::Top;
+use warpfold_device::op::top::{Asking, Top};
 use warpfold_device::op::within::{CountWithin, Within};
 use warpfold_device::runs::heads::{Change, Flag};
 
@@ -83,8 +83,7 @@ macro_rules! single {
 
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
-/// element. Kernels for bins, and those for rows that the host asks for something, have no loads in
-/// flight.
+/// element. Kernels for bins, and those of lists, have no loads in flight.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)? $(, $loads:literal $(then $rest:literal)?)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($($loads $(then $rest)?)?));
@@ -109,9 +108,16 @@ macro_rules! kernels {
             single! { $op, $t: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
         }
     };
-    (@stamp rows_asked $op:ident $t:ident ($raw:ty) ()) => {
+    (@stamp lists $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
-            warpfold_device::rows! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, asks asked; }
+            warpfold_device::rows! {
+                [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw,
+                    with (asked: u32) |array| Asking::new(array, asked);
+            }
+            warpfold_device::segments! {
+                [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw,
+                    with (asked: u32) |array| Asking::new(array, asked);
+            }
         }
     };
     (@stamp bins $op:ident $t:ident ($raw:ty) ()) => {
@@ -228,10 +234,11 @@ kernels! {
     pairs: [dot ssd] x [f64] => f64, 4;
 }
 
-// The best few elements of each row. A list of four places takes half of the instructions and
-// registers of one of eight, and most routers ask for four or fewer. A whole array is one row.
+// The best few elements of each row or segment. A list of four places takes half of the
+// instructions and registers of one of eight, and most routers ask for four or fewer. A whole array
+// is one row. What the host asks for follows the other arguments.
 kernels! {
-    rows_asked: [top4 top8] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
+    lists: [top4 top8] x [u8 i32 u32 i64 u64 F16 Bf16 f32 f64] => Indexed<T>;
 }
 
 /// Stamps out the kernels that count elements within an interval or outside of it, for whole

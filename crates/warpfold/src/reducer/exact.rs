@@ -71,6 +71,7 @@ macro_rules! operations {
             type Output = $output;
             const NAME: &'static str = "reproducible sum";
             const CLASS: KernelClass = KernelClass::Exact;
+            const SLOT_WORDS: u64 = repair::WORDS;
 
             fn identity() -> Option<$raw> {
                 Some($raw::IDENTITY)
@@ -100,7 +101,6 @@ macro_rules! row_kernels {
             const ROWS: &'static EmbeddedKernel = &rows::exact::$item;
             const REPAIR_ROWS: Option<&'static EmbeddedKernel> = Some(&rows::repair::$item);
             type Written = $output;
-            const WORDS: u64 = repair::WORDS;
 
             fn finish_written(written: $output, _n: u64) -> Result<$output, Error> {
                 Ok(written)

@@ -135,7 +135,7 @@ pub struct Reducer<T, O> {
     engine: Arc<Engine>,
     machine: Machine,
     memory_limit: Option<u64>,
-    more: Option<More>,
+    more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
@@ -147,7 +147,7 @@ impl<T, O> Clone for Reducer<T, O> {
             engine: Arc::clone(engine),
             machine: *machine,
             memory_limit: *memory_limit,
-            more: *more,
+            more: more.clone(),
             operation: *operation,
         }
     }
@@ -383,10 +383,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         stream: &Stream,
     ) -> Result<(), Error> {
         let n = first.len;
-        if let Some(asked) = O::ASKED {
-            let (words, more) = (asked.words, &[Arg::U32(asked.asked)]);
-            let call =
-                rows::Call { kernel: self.engine.kernel(), op: O::NAME, words, more, repair: None };
+        if O::IS_FOR_ROWS {
+            let (kernel, more) = (self.engine.kernel(), &self.more[..]);
+            let call = rows::Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair: None };
             return call.launch_whole(&self.device, first, out, stream);
         }
         for place in [Some(first), second].into_iter().flatten() {
@@ -430,7 +429,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             }
             push(&[Arg::F32(shape.keep), Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
         }
-        push(self.more.as_slice().as_flattened());
+        push(&self.more);
         let kernel = single.unwrap_or(self.engine.kernel());
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
         // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has

@@ -1,6 +1,7 @@
 //! The trait of all operations: their types, and the arithmetic that the host does for them.
 
 use bytemuck::Pod;
+use smallvec::SmallVec;
 
 use crate::device::Arg;
 
@@ -10,11 +11,11 @@ use super::{
     shapes::KernelClass,
 };
 
-/// The number of arguments that follow the others of a kernel, in an operation with a constant.
+/// The most arguments that follow the others of a kernel, in an operation with a constant.
 pub(super) const MORE: usize = 5;
 
 /// These arguments.
-pub(crate) type More = [Arg; MORE];
+pub(crate) type More = SmallVec<[Arg; MORE]>;
 
 /// An operation over elements of type `T`, such as [`Sum`](super::Sum). Most operations are types
 /// without data; some hold constants, such as [`CountWhere`](super::CountWhere).
@@ -42,11 +43,16 @@ pub trait Operation<T: Item>: Copy + Send + Sync + private::Kernel<T> + 'static 
     /// that number, and [`TopK`](super::TopK) and [`BottomK`](super::BottomK), because their
     /// kernels keep indices in 32 bits. For rows and axes it is the most elements of a row.
     const MOST: u64 = u64::MAX;
+    /// The most 32-bit words of an accumulator in the kernels. `warpfold_device::rows!` and
+    /// `warpfold_device::segments!` assert that a raw result is as long.
+    #[doc(hidden)]
+    const SLOT_WORDS: u64 =
+        if size_of::<Self::Raw>() > 8 { size_of::<Self::Raw>() as u64 / 4 } else { 2 };
 
     /// The last arguments of the kernels, if the operation has a constant.
     #[doc(hidden)]
-    fn more(self) -> Option<More> {
-        None
+    fn more(self) -> More {
+        More::new()
     }
 
     /// The raw result of an empty input. `None` if the operation has no result for an empty input.
@@ -82,18 +88,8 @@ pub(super) mod private {
     /// The kernel of an operation over a type.
     pub trait Kernel<T> {
         const KERNEL: &'static EmbeddedKernel;
-        /// What is asked of the kernel, if it is a kernel for rows that takes such an argument. A
-        /// whole array is then one row.
-        const ASKED: Option<Asked> = None;
-    }
-
-    /// What is asked of a kernel for rows that has a choice.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Asked {
-        /// The argument: `warpfold_device::rows::Plan::asked`.
-        pub asked: u32,
-        /// The most words of an accumulator.
-        pub words: u64,
+        /// Whether it is the kernel for rows. A whole array is then one row.
+        const IS_FOR_ROWS: bool = false;
     }
 
     /// The kernel of the same operation for rows.
@@ -103,11 +99,6 @@ pub(super) mod private {
         const REPAIR_ROWS: Option<&'static EmbeddedKernel> = None;
         /// What both kernels for rows and segments write.
         type Written: Pod + Send + Sync;
-        /// The most words of an accumulator.
-        const WORDS: u64 = {
-            let words = size_of::<Self::Written>() as u64 / 4;
-            if words < 2 { 2 } else { words }
-        };
         /// Turns what is written for a row of `n` elements into the result.
         fn finish_written(written: Self::Written, n: u64) -> Result<Self::Output, Error>;
     }
@@ -154,9 +145,8 @@ impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperat
 }
 
 /// An [`Operation`] over one input that can reduce the segments of arrays
-/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`] except
-/// [`TopK`](super::TopK) and [`BottomK`](super::BottomK). The trait cannot be implemented outside
-/// this crate.
+/// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`]. The trait
+/// cannot be implemented outside this crate.
 pub trait SegmentOperation<T: Item>: RowOperation<T> + private::SegmentKernel<T> {}
 
 impl<T: Item, O: RowOperation<T> + private::SegmentKernel<T>> SegmentOperation<T> for O {}

@@ -3,9 +3,14 @@
 use std::fmt::Debug;
 
 use rand::Rng;
-use warpfold::{ArgMin, Device, Item, Moments, SegmentOperation, Sum};
+use warpfold::{ArgMin, BottomK, Device, Item, Moments, SegmentOperation, Sum, TopK};
 
-use super::{kinds_of_lengths, seed::random, support::devices};
+use super::{
+    best::{expected, found},
+    kinds_of_lengths,
+    seed::random,
+    support::devices,
+};
 
 fn check<T: Item, O: SegmentOperation<T, Output: Debug> + Default>(
     device: &Device,
@@ -34,6 +39,36 @@ fn a_run_is_as_a_segment() {
             check::<i32, Sum>(&device, &lengths, || random.random(), &name);
             check::<f32, ArgMin>(&device, &lengths, || random.random_range(0..9) as f32, &name);
             check::<f64, Moments>(&device, &lengths, || random.random(), &name);
+        }
+    }
+}
+
+/// The best few elements of runs, and of segments that flags and lengths make. Their indices count
+/// from the first element of the segment.
+#[test]
+fn the_best_few_of_a_run() {
+    let mut random = random();
+    for device in devices() {
+        for (name, lengths) in kinds_of_lengths().into_iter().step_by(2) {
+            let keys: Vec<u32> =
+                (0..).zip(&lengths).flat_map(|(i, &n)| std::iter::repeat_n(i, n)).collect();
+            let flags: Vec<u8> =
+                (0..keys.len()).map(|i| u8::from(i > 0 && keys[i] != keys[i - 1])).collect();
+            let values: Vec<i32> = keys.iter().map(|_| random.random_range(-90..90)).collect();
+            let by_key = device.reduce_by_key(&keys, &values, TopK::<5>).unwrap().results;
+            let by_flag = device.reduce_by_flag(&flags, &values, TopK::<5>).unwrap().results;
+            let wide: Vec<u64> = lengths.iter().map(|&length| length as u64).collect();
+            let by_length = device.reduce_by_length(&wide, &values, BottomK::<3>).unwrap();
+            assert_eq!([by_key.len(), by_flag.len(), by_length.len()], [lengths.len(); 3]);
+            let mut rest = &values[..];
+            for (i, &length) in lengths.iter().enumerate() {
+                let (run, behind) = rest.split_at(length);
+                rest = behind;
+                let greatest = expected(run, 5, true);
+                assert_eq!(found(&by_key[i]), greatest, "{name}: run {i}");
+                assert_eq!(found(&by_flag[i]), greatest, "{name}: run {i}");
+                assert_eq!(found(&by_length[i]), expected(run, 3, false), "{name}: run {i}");
+            }
         }
     }
 }

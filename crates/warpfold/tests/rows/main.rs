@@ -6,6 +6,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/best.rs"]
+mod best;
+
 #[path = "../support/seed.rs"]
 mod seed;
 

@@ -2,7 +2,7 @@
 //! barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, CountWhere, Device, Is, Item, Moments, Offset, SegmentOperation, Sum,
+    ArgMax, BottomK, CountWhere, Device, Is, Item, Moments, Offset, SegmentOperation, Sum, TopK,
     half::f16,
     testing::{Instrument, Seen},
 };
@@ -50,4 +50,7 @@ fn no_check_finds_anything() {
     check_lengths::<f16, _>(f16::ONE, ArgMax);
     check_lengths::<f64, _>(1.0, Moments);
     check_lengths::<i16, _>(1, CountWhere(Is::Greater(-5)));
+    check_lengths::<u8, _>(1, TopK::<8>);
+    check_lengths::<f32, _>(1.0, TopK::<3>);
+    check_lengths::<f64, _>(1.0, BottomK::<7>);
 }

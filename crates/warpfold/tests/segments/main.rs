@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/best.rs"]
+mod best;
+
 #[path = "../support/seed.rs"]
 mod seed;
 
@@ -14,6 +17,7 @@ mod checks;
 mod lengths;
 mod operations;
 mod spans;
+mod top;
 mod wrong;
 
 use rand::Rng;

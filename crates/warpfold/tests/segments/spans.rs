@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use warpfold::{
-    ArgMax, Array, Device, Error, Moments, Offset, RawSlice, SegmentStatus, Stream, Sum,
+    ArgMax, Array, Device, Error, Moments, Offset, RawSlice, SegmentStatus, Stream, Sum, TopK,
     device::{Arg, DeviceClass, LaunchShape, WORKSPACE_BYTES},
     half::f16,
     testing::{Instrument, Seen},
@@ -332,13 +332,14 @@ fn no_check_finds_anything_in_spans() {
     device.reduce_spans(&vec![1u8; 20_003], &begins, &ends, Sum).unwrap();
     let (begins, ends) = apart(&spans, |place| place as i64);
     device.reduce_spans(&vec![1.0f32; 20_003], &begins, &ends, Sum).unwrap();
+    device.reduce_spans(&vec![1.0f32; 20_003], &begins, &ends, TopK::<5>).unwrap();
     let wrong = [(0u32, 20_003), (5, 3), (u32::MAX, 7), (20_000, 20_004), (20_000, 20_003)];
     let (begins, ends): (Vec<u32>, Vec<u32>) = wrong.into_iter().unzip();
     let values = vec![1u8; 20_003];
     let error = device.reduce_spans(&values, &begins, &ends, Sum).unwrap_err();
     assert!(matches!(error, Error::Span { span: 1, .. }), "{error}");
     let observations = device.take_observations();
-    assert!(observations.len() >= 6, "two launches each");
+    assert!(observations.len() >= 8, "two launches each");
     for observation in observations {
         let Seen::Checked(checked) = observation.seen else { panic!("the device checks") };
         let reports: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();

@@ -150,6 +150,18 @@ impl Keyed {
     }
 }
 
+/// A call for keys of whatever size they are.
+macro_rules! of_keys {
+    ($keyed:ident, |$keys:ident| $call:expr) => {
+        match &$keyed.keys.bits {
+            Bits::One($keys) => $call,
+            Bits::Two($keys) => $call,
+            Bits::Four($keys) => $call,
+            Bits::Eight($keys) => $call,
+        }
+    };
+}
+
 /// Opens a bench that reduces an array by key.
 pub(crate) fn bench<'a, T: Item, O>(
     device: &Device,
@@ -161,30 +173,21 @@ pub(crate) fn bench<'a, T: Item, O>(
 where
     O: SegmentOperation<T> + BinOperation<T>,
 {
-    match &keyed.keys.bits {
-        Bits::One(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
-        Bits::Two(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
-        Bits::Four(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
-        Bits::Eight(keys) => of_keys::<T, O, _>(device, reduction, elements, keyed, keys, meaning),
-    }
+    let Some(bins) = keyed.bins else {
+        return bench_of_runs(device, reduction, elements, keyed, meaning);
+    };
+    of_keys!(keyed, |keys| bins::open(device, reduction, elements, (keyed, keys, bins), meaning))
 }
 
-fn of_keys<'a, T: Item, O, K>(
+/// Opens a bench that reduces the runs of an array.
+pub(crate) fn bench_of_runs<'a, T: Item, O: SegmentOperation<T>>(
     device: &Device,
     reduction: O,
     elements: &[T],
     keyed: &'a Keyed,
-    keys: &[K],
     meaning: &'a Meaning<O::Output>,
-) -> Result<Box<dyn PartBench + 'a>, Error>
-where
-    O: SegmentOperation<T> + BinOperation<T>,
-    K: warpfold::BinKey,
-{
-    match keyed.bins {
-        Some(bins) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
-        None => runs::open(device, reduction, elements, (keyed, keys), meaning),
-    }
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    of_keys!(keyed, |keys| runs::open(device, reduction, elements, (keyed, keys), meaning))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl<T: Float> Reduction for ExactSum<T> {
         Reading { single: -0.0, sum: Expansion::EMPTY }
     }
     #[inline(always)]
-    fn resume(acc: Expansion, _first: Position, _asked: u32) -> Reading {
+    fn resume(acc: Expansion, _first: Position) -> Reading {
         Reading { single: -0.0, sum: acc }
     }
     #[inline(always)]
@@ -92,10 +92,10 @@ impl<T: Float> Reduction for ExactSum<T> {
     }
     #[inline(always)]
     fn item(item: T, position: Position) -> Expansion {
-        Self::append_item(Expansion::EMPTY, item, position, 0)
+        Self::append_item(Expansion::EMPTY, item, position)
     }
     #[inline(always)]
-    fn append_item(acc: Expansion, item: T, _position: Position, _asked: u32) -> Expansion {
+    fn append_item(acc: Expansion, item: T, _position: Position) -> Expansion {
         let mut sum = acc;
         sum.note_elements();
         sum.add(item.widen());
@@ -115,7 +115,7 @@ impl<T: Float> Reduction for ExactSum<T> {
         output: *mut T::Value,
         row: u64,
         _index: impl Fn(Position) -> u64,
-        _asked: u32,
+        _source: One<T>,
         workspace: *mut u64,
     ) {
         let value = acc.round::<T::Value>();

@@ -6,12 +6,13 @@
 //! the longer the list has been kept, the fewer elements are better than its last one.
 //!
 //! One kernel serves the smallest and the largest elements, and each count up to `N`, because the
-//! host says with each launch what it asks for ([`Asked`]).
+//! host says with each launch what it asks for ([`Asked`]). Each pack and each element takes that
+//! along.
 
 use crate::item::{Item, Pack};
 use crate::key::{Key, Largest, Rank, Smallest, lower};
 use crate::op::arg::Indexed;
-use crate::source::One;
+use crate::source::{Along, One};
 use crate::unroll::{each, tree};
 use crate::words::Words;
 use crate::{Position, Reduction};
@@ -21,19 +22,18 @@ use cuda_std::ext::control;
 /// The best `N` elements, or fewer, where `N` is a power of two up to 8. NaNs are worse than all
 /// numbers, and -0 is below +0. Of equal elements, the one with the smaller index is better.
 ///
-/// The kernel for rows is told what to look for by [`Asked`]; otherwise it is the smallest
-/// elements. A row has fewer than 2^32 elements.
+/// A row or a segment has fewer than 2^32 elements.
 pub struct Top<T, const N: usize>(PhantomData<T>);
 
 /// What the host asks of a kernel of [`Top`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Asked(
     /// The number of elements in the lowest 8 bits, and in bit 8 whether the largest ones are best.
     pub u32,
 );
 
 impl Asked {
-    /// The number of elements that are written for each row.
+    /// The number of elements that are written for each row or segment.
     #[inline(always)]
     fn count(self) -> u32 {
         self.0 & 0xff
@@ -54,6 +54,17 @@ impl Asked {
     }
 }
 
+/// An array of which the host asks for the best elements.
+pub type Asking<T> = Along<T, Asked>;
+
+impl<T> Asking<T> {
+    /// The array at `address`, and the number in [`Asked`].
+    #[inline(always)]
+    pub fn new(address: *const T, asked: u32) -> Self {
+        Self { array: One(address), value: Asked(asked) }
+    }
+}
+
 /// The number of a place in a list that no element has taken.
 const NONE: u32 = u32::MAX;
 
@@ -65,13 +76,11 @@ pub struct List<R, const N: usize> {
     numbers: [u32; N],
 }
 
-/// A list, the number of the first element of the part that a thread reads, and what the thread
-/// looks for.
+/// A list, and the number of the first element of the part that a thread reads.
 #[derive(Clone, Copy)]
 pub struct Reading<R, const N: usize> {
     list: List<R, N>,
     first: u32,
-    asked: Asked,
 }
 
 impl<R: Rank, const N: usize> List<R, N> {
@@ -164,7 +173,7 @@ impl<R: Rank, const N: usize> Words for List<R, N> {
 }
 
 impl<T: Item, const N: usize> Reduction for Top<T, N> {
-    type Source = One<T>;
+    type Source = Asking<T>;
     type Thread = Reading<<T::Key as Key>::Rank, N>;
     type Acc = List<<T::Key as Key>::Rank, N>;
     type Raw = Indexed<T>;
@@ -174,15 +183,15 @@ impl<T: Item, const N: usize> Reduction for Top<T, N> {
 
     #[inline(always)]
     fn start() -> Self::Thread {
-        Reading { list: List::EMPTY, first: 0, asked: Asked(1) }
+        Reading { list: List::EMPTY, first: 0 }
     }
     #[inline(always)]
-    fn resume(acc: Self::Acc, first: Position, asked: u32) -> Self::Thread {
-        Reading { list: acc, first: first.number, asked: Asked(asked) }
+    fn resume(acc: Self::Acc, first: Position) -> Self::Thread {
+        Reading { list: acc, first: first.number }
     }
     #[inline(always)]
-    fn pack(thread: Self::Thread, pack: Pack, place: u32) -> Self::Thread {
-        let Reading { mut list, first, asked } = thread;
+    fn pack(thread: Self::Thread, (pack, asked): (Pack, Asked), place: u32) -> Self::Thread {
+        let Reading { mut list, first } = thread;
         let rank = |pack, i| asked.rank(T::element(pack, i).key());
         let mut number = first + place * T::PER_PACK as u32;
         let end = number + T::PER_PACK as u32;
@@ -213,12 +222,12 @@ impl<T: Item, const N: usize> Reduction for Top<T, N> {
         list
     }
     #[inline(always)]
-    fn item(item: T, position: Position) -> Self::Acc {
-        Self::append_item(List::EMPTY, item, position, 1)
+    fn item(item: (T, Asked), position: Position) -> Self::Acc {
+        Self::append_item(List::EMPTY, item, position)
     }
     #[inline(always)]
-    fn append_item(acc: Self::Acc, item: T, position: Position, asked: u32) -> Self::Acc {
-        acc.insert(Asked(asked).rank(item.key()), position.number)
+    fn append_item(acc: Self::Acc, (item, asked): (T, Asked), position: Position) -> Self::Acc {
+        acc.insert(asked.rank(item.key()), position.number)
     }
     #[inline(always)]
     fn identity() -> Self::Acc {
@@ -238,10 +247,10 @@ impl<T: Item, const N: usize> Reduction for Top<T, N> {
         output: *mut Indexed<T>,
         row: u64,
         _index: impl Fn(Position) -> u64,
-        asked: u32,
+        source: Asking<T>,
         _workspace: *mut u64,
     ) {
-        let asked = Asked(asked);
+        let asked = source.value;
         let output = output.wrapping_add((row * u64::from(asked.count())) as usize);
         each(N, |i| {
             if (i as u32) < asked.count() {

@@ -5,11 +5,10 @@
 
 use crate::Fold;
 use crate::item::{Bf16, F16, Item, Number, Pack};
-use crate::source::{One, OneArray, Source};
+use crate::source::{Along, One};
 use crate::unroll::each;
 use crate::words::Words;
 use core::marker::PhantomData;
-use cuda_std::ext::streaming::Policy;
 
 /// A type whose elements are compared with bounds.
 ///
@@ -104,11 +103,7 @@ pub struct Interval<B> {
 }
 
 /// An array whose elements come with an interval.
-#[derive(Clone, Copy)]
-pub struct Within<T: Compared> {
-    array: One<T>,
-    interval: Interval<T::Bound>,
-}
+pub type Within<T> = Along<T, Interval<<T as Compared>::Bound>>;
 
 impl<T: Compared> Within<T> {
     /// The array at `address`, whose elements are compared with the interval from `least` to
@@ -119,60 +114,7 @@ impl<T: Compared> Within<T> {
         let bound =
             |words: [u64; 2]| T::Bound::from_words(&|i| (words[i / 2] >> (32 * (i % 2))) as u32);
         let interval = T::interval(bound(least), bound(most));
-        Self { array: One(address), interval: Interval { interval, counts_outside } }
-    }
-}
-
-impl<T: Compared> Source for Within<T> {
-    type Item = (T, Interval<T::Bound>);
-    type Pack = (Pack, Interval<T::Bound>);
-    const PER_PACK: usize = T::PER_PACK;
-    const ARRAYS: usize = 1;
-
-    #[inline(always)]
-    fn to_boundary(self) -> usize {
-        self.array.to_boundary()
-    }
-    #[inline(always)]
-    fn skip(self, elements: usize) -> Self {
-        Self { array: self.array.skip(elements), ..self }
-    }
-    #[inline(always)]
-    unsafe fn item_if(self, index: usize, valid: bool) -> Self::Item {
-        // SAFETY: the caller vouches for the elements.
-        self.with_element(unsafe { self.array.item_if(index, valid) })
-    }
-    #[inline(always)]
-    unsafe fn pack(self, index: usize, policy: Policy) -> Self::Pack {
-        // SAFETY: the caller vouches for the elements.
-        self.with_pack(unsafe { self.array.pack(index, policy) })
-    }
-    #[inline(always)]
-    unsafe fn pack_if(self, index: usize, policy: Option<Policy>, valid: bool) -> Self::Pack {
-        // SAFETY: the caller vouches for the elements.
-        self.with_pack(unsafe { self.array.pack_if(index, policy, valid) })
-    }
-    #[inline(always)]
-    unsafe fn prefetch_if(self, index: usize, valid: bool) {
-        // SAFETY: the caller vouches for the elements.
-        unsafe { self.array.prefetch_if(index, valid) }
-    }
-}
-
-impl<T: Compared> OneArray for Within<T> {
-    type Element = T;
-
-    #[inline(always)]
-    fn address(self) -> *const T {
-        self.array.address()
-    }
-    #[inline(always)]
-    fn with_pack(self, pack: Pack) -> Self::Pack {
-        (pack, self.interval)
-    }
-    #[inline(always)]
-    fn with_element(self, element: T) -> Self::Item {
-        (element, self.interval)
+        Self { array: One(address), value: Interval { interval, counts_outside } }
     }
 }
 

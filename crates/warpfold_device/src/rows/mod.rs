@@ -164,8 +164,6 @@ pub struct Plan {
     pub kept: u32,
     /// The number of dimensions of the steps.
     pub reduced: u32,
-    /// What the host asks for, if the operation lets it choose; else any number.
-    pub asked: u32,
 }
 
 /// How a tile gets from global to shared memory.
@@ -313,7 +311,7 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
             thread::sync_threads();
             if member == 0 && has_task {
                 let team = team::Team { tiles, lane, stack, slots, number: of_group };
-                team.finish::<R>(output, here, &plan);
+                team.finish::<R>(input, output, here, &plan);
             }
         }
     }
@@ -401,7 +399,7 @@ impl Worker {
                 }
                 if is_whole && number == 0 && is_row {
                     let row = here.row(plan) + u64::from(row);
-                    R::write(acc, output, row, index, plan.asked, slots);
+                    R::write(acc, output, row, index, source, slots);
                 }
                 pass += taken;
             }

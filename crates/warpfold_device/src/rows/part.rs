@@ -68,8 +68,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
         each(PACKS, |i| kept = R::pack(kept, source.with_pack(packs[i]), i as u32));
         R::finish(kept, position(0))
     };
-    let mut kept =
-        if R::IN_ANY_ORDER { R::resume(before, position(0), plan.asked) } else { R::start() };
+    let mut kept = if R::IN_ANY_ORDER { R::resume(before, position(0)) } else { R::start() };
     let mut place = 0;
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
@@ -119,7 +118,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
             let mut pack = [0; 4];
             put::<S::Element>(&mut pack, 0, tile, padded(at));
             let position = position(packs * S::PER_PACK as u32 + item);
-            acc = R::append_item(acc, element(pack), position, plan.asked);
+            acc = R::append_item(acc, element(pack), position);
             item += 1;
             at += plan.step;
         }

@@ -45,7 +45,13 @@ impl Team {
     /// warps of the team have left their accumulators. The launch keeps
     /// [its contract](super#the-launchs-contract).
     #[inline(always)]
-    pub(super) unsafe fn finish<R: Reduction>(self, output: *mut R::Raw, here: Tile, plan: &Plan) {
+    pub(super) unsafe fn finish<R: Reduction>(
+        self,
+        source: R::Source,
+        output: *mut R::Raw,
+        here: Tile,
+        plan: &Plan,
+    ) {
         let row = (self.lane * plan.lane_share) >> SHARE;
         let is_row = row < here.rows(plan);
         let teams = (plan.tasks + (1 << plan.team) - 1) >> plan.team;
@@ -79,7 +85,7 @@ impl Team {
             }
             if is_whole && self.lane & (plan.lanes - 1) == 0 && is_row {
                 let row = here.row(plan) + u64::from(row);
-                R::write(acc, output, row, index, plan.asked, self.slots);
+                R::write(acc, output, row, index, source, self.slots);
             }
         }
     }

@@ -37,7 +37,8 @@
 //!
 //! - Segment `r` is the elements from boundary `r` to boundary `r + 1`. So there is one boundary
 //!   more than segments.
-//! - The results lie at `output` in the order of the segments.
+//! - The results lie at `output` in the order of the segments, for each segment as many as its
+//!   operation has.
 //! - The status is 0 before. Boundaries that decrease or are too large are noted there. The results
 //!   then have any values, and words of `slots` may be left that are not 0.
 //! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many
@@ -102,16 +103,31 @@ struct Shared {
 #[address_space(shared)]
 static mut SHARED: [MaybeUninit<Shared>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
 
+/// Words of shared memory for the accumulators of a warp, if their order does not matter: one for
+/// each lane, which goes on with it from tile to tile, and one in place of [`Shared::waiting`].
+const fn list_words_of_warp<R: Reduction>() -> usize {
+    (WARP as usize + 1) * R::Acc::COUNT
+}
+
+/// These words for all warps of a block, and at least one, because shared memory without a word is
+/// refused. A kernel that does not use the word has no shared memory for it.
+#[doc(hidden)]
+pub const fn list_words<R: Reduction>() -> usize {
+    if R::IN_ANY_ORDER { WARPS * list_words_of_warp::<R>() } else { 1 }
+}
+
 /// Reduces segments. This is the whole body of a kernel that [`segments!`](crate::segments!) stamps
-/// out.
+/// out. If the order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has
+/// room for one of each lane, and one more of each warp.
 ///
 /// # Safety
-/// The launch keeps [its contract](self#the-launchs-contract).
+/// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
 pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
+    lists: *mut u32,
     boundaries: Boundaries,
 ) {
     grid::launch_dependents();
@@ -127,7 +143,13 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
         let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
         let buffer = (&raw mut (*shared).buffer).cast::<u32>();
         let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log, lane };
-        let stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
+        let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
+        let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
+        if R::IN_ANY_ORDER {
+            let lists = lists.add(warp_of_block as usize * list_words_of_warp::<R>());
+            stack = tree::Stack { words: lists.add(lane as usize), stride: WARP as usize };
+            waiting = lists.add(WARP as usize * R::Acc::COUNT);
+        }
         grid::wait_for_dependencies();
 
         let mut boundaries = boundaries;
@@ -140,7 +162,6 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
         let found = boundaries.find::<S::Element>(range, lane);
         let Found { base, count, .. } = found;
         let warp = Warp { boundaries, slots, base, count, ring, stack, lane };
-        let waiting = (&raw mut (*shared).waiting).cast::<u32>();
         let mut is_waiting = false;
         let mut next = Next { segment: 1, begin: found.begin, brought: 1 };
         let mut tile = found.task;
@@ -174,7 +195,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 } else if tasks > 1 {
                     post::<R>(slots, warp.slot::<S::Element>(here, here.task), acc);
                 } else {
-                    warp.write::<R>(here.first, acc, output);
+                    warp.write::<R>(input, here.first, acc, output);
                 }
             }
             tile = match here.next::<S::Element>(boundaries.task) {
@@ -199,7 +220,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             let slot_of = |task| warp.slot::<S::Element>(tile, task);
             let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
             if is_whole && lane == 0 {
-                warp.write::<R>(tile.first, acc, output);
+                warp.write::<R>(input, tile.first, acc, output);
             }
         }
     }
@@ -323,12 +344,13 @@ impl Warp {
                 let skipped = share.number * in_part;
                 let count = share.length.saturating_sub(skipped).min(in_part);
                 let at = share.offset + skipped;
-                let acc = reader::part::<S, R>(source, buffer, shift, at, count, skipped.into());
+                let (first, none) = (skipped.into(), R::identity());
+                let acc = reader::part::<S, R>(source, buffer, shift, at, count, first, none);
                 let count = share.parts(in_part);
                 let parts = tree::Parts::Uneven { number: share.number, count };
                 let acc = tree::lanes::<R>(acc, parts, most);
                 if share.is_there && share.number == 0 {
-                    self.write::<R>(share.segment, acc, output);
+                    self.write::<R>(source, share.segment, acc, output);
                 }
                 done += taken;
             }
@@ -356,8 +378,20 @@ impl Warp {
         // SAFETY: the caller's contract.
         unsafe {
             let first = before + u64::from(skipped);
-            let acc = reader::part::<S, R>(source, buffer, shift, skipped, own, first);
+            let before = if R::IN_ANY_ORDER && tile.number > 0 {
+                self.stack.top::<R>()
+            } else {
+                R::identity()
+            };
+            let acc = reader::part::<S, R>(source, buffer, shift, skipped, own, first, before);
+            if R::IN_ANY_ORDER && !is_last {
+                self.stack.keep::<R>(acc);
+                return None;
+            }
             let acc = tree::lanes::<R>(acc, tree::Parts::Even, WARP);
+            if R::IN_ANY_ORDER {
+                return Some(acc);
+            }
             // Words are chosen, and not accumulators, because LLVM would keep those in local
             // memory.
             let mut words = acc.to_words();
@@ -378,14 +412,20 @@ impl Warp {
         2 * range + u64::from(task == 0)
     }
 
-    /// Writes the result of a segment.
+    /// Writes the results of a segment.
     ///
     /// # Safety
     /// The segment is one of the range, and one lane calls this.
     #[inline(always)]
-    unsafe fn write<R: Reduction>(&self, segment: u32, acc: R::Acc, output: *mut R::Raw) {
+    unsafe fn write<R: Reduction>(
+        &self,
+        source: R::Source,
+        segment: u32,
+        acc: R::Acc,
+        output: *mut R::Raw,
+    ) {
         let row = self.base.wrapping_add(segment.into());
-        // SAFETY: the output has a place for each segment.
-        unsafe { R::write(acc, output, row, index, 0, self.slots) };
+        // SAFETY: the output has a place for each result of each segment.
+        unsafe { R::write(acc, output, row, index, source, self.slots) };
     }
 }

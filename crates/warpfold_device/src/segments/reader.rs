@@ -8,7 +8,9 @@ use crate::{Position, Reduction};
 use cuda_std::ext::control;
 
 /// The accumulator of `count` elements from element `at` of a tile on, whose first element lies
-/// `shift` bytes behind `buffer`. The first of them is number `first` of its segment.
+/// `shift` bytes behind `buffer`. The first of them is number `first` of its segment. If the order
+/// does not matter, `before` is the accumulator of this lane's parts of the tiles before, and
+/// becomes part of the result.
 ///
 /// # Safety
 /// The tile has arrived, and has these elements. The other bytes of their words are initialised.
@@ -20,6 +22,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
     at: u32,
     count: u32,
     first: u64,
+    before: R::Acc,
 ) -> R::Acc {
     let size = size_of::<S::Element>() as u32;
     let (packs, rest) = (count / S::PER_PACK as u32, count % S::PER_PACK as u32);
@@ -28,7 +31,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
         Position { block: (index >> 32) as u32, number: index as u32 }
     };
     let mut words = Words::new::<S::Element>(buffer, shift + at * size, count * size);
-    let mut kept = R::start();
+    let mut kept = if R::IN_ANY_ORDER { R::resume(before, position(0)) } else { R::start() };
     let mut place = 0;
     // SAFETY: the caller's contract.
     unsafe {
@@ -46,7 +49,7 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
             let element;
             (element, tail) = words.element::<S::Element>(tail);
             let position = position(packs * S::PER_PACK as u32 + item);
-            acc = R::append_item(acc, source.with_element(element), position, 0);
+            acc = R::append_item(acc, source.with_element(element), position);
             item += 1;
         }
         acc

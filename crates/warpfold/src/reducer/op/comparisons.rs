@@ -189,7 +189,7 @@ impl<B: Bound> Interval<B> {
         let Self { least, most, is_outside } = self;
         let words = |bound: B| [bound.bits(), bound.bits() >> 64].map(|word| Arg::U64(word as u64));
         let ([least, least_high], [most, most_high]) = (words(least), words(most));
-        [least, least_high, most, most_high, Arg::U32(is_outside.into())]
+        [least, least_high, most, most_high, Arg::U32(is_outside.into())].into()
     }
 }
 
@@ -256,8 +256,8 @@ macro_rules! of_comparisons {
             const NAME: &'static str = $name;
             const CLASS: KernelClass = KernelClass::Plain;
 
-            fn more(self) -> Option<More> {
-                Some(Interval::of(self.0).arguments())
+            fn more(self) -> More {
+                Interval::of(self.0).arguments()
             }
 
             fn identity() -> Option<u64> {

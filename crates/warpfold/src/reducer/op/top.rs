@@ -3,12 +3,13 @@
 use half::{bf16, f16};
 
 use crate::{
+    device::Arg,
     ptx::EmbeddedKernel,
     reducer::{
         Error, Item, Operation, Ranked, Single,
         operation::{
-            as_whole,
-            private::{Asked, Kernel, RowKernel},
+            More, as_whole, compared_bytes,
+            private::{Kernel, RowKernel, SegmentKernel},
         },
         order::{first_greatest, first_least},
         shapes::KernelClass,
@@ -31,7 +32,8 @@ use crate::{
 ///
 /// The types of elements are `u8`, `i32`, `u32`, `i64`, `u64`, `f16`, `bf16`, `f32` and `f64`. A
 /// whole array is reduced as one row is, by the same kernel, and has at most 2^32 - 1 elements, as
-/// a row has. There are two kernels for each type, one for `K` up to 4 and a slower one up to 8.
+/// a row has, and as all segments have together. There are two kernels of each kind for each type,
+/// one for `K` up to 4 and a slower one up to 8.
 ///
 /// ```
 /// use warpfold::{Array, Device, TopK};
@@ -76,16 +78,9 @@ const fn places(k: usize) -> usize {
     if k <= 4 { 4 } else { 8 }
 }
 
-/// What is asked of the kernel: `warpfold_device::op::top::Asked`.
-const fn asked<T: Item>(k: usize, is_largest: bool) -> Asked {
-    // A place in an accumulator has fewer words than in the result of the kernel.
-    let words = (places(k) * size_of::<Ranked<T, 1>>() / 4) as u64;
-    Asked { asked: k as u32 | (is_largest as u32) << 8, words }
-}
-
 macro_rules! top {
     ($op:ident, $is_largest:literal, $choose:path, $name:literal: $types:tt) => {
-        top!(@kernels $op, $is_largest: $types);
+        top!(@kernels $op: $types);
 
         impl<T: Item, const K: usize> Operation<T> for $op<K>
         where
@@ -97,6 +92,13 @@ macro_rules! top {
             const NAME: &'static str = $name;
             const CLASS: KernelClass = KernelClass::Indexed;
             const MOST: u64 = u32::MAX as u64;
+            // Each place has an element and its index.
+            const SLOT_WORDS: u64 = (places(K) * (compared_bytes::<T>() / 4 + 1)) as u64;
+
+            fn more(self) -> More {
+                // `warpfold_device::op::top::Asked`.
+                [Arg::U32(K as u32 | u32::from($is_largest) << 8)].into_iter().collect()
+            }
 
             fn identity() -> Option<Ranked<T, K>> {
                 Some(Ranked::empty())
@@ -115,18 +117,25 @@ macro_rules! top {
             }
         }
     };
-    (@kernels $op:ident, $is_largest:literal: [$($type:ident)*]) => {$(
+    (@kernels $op:ident: [$($type:ident)*]) => {$(
         impl<const K: usize> Kernel<$type> for $op<K> {
             const KERNEL: &'static EmbeddedKernel = match places(K) {
                 4 => &crate::ptx::rows::top4::$type,
                 _ => &crate::ptx::rows::top8::$type,
             };
-            const ASKED: Option<Asked> = Some(asked::<$type>(K, $is_largest));
+            const IS_FOR_ROWS: bool = true;
         }
 
         impl<const K: usize> RowKernel<$type> for $op<K> {
             const ROWS: &'static EmbeddedKernel = <Self as Kernel<$type>>::KERNEL;
             as_whole!($type);
+        }
+
+        impl<const K: usize> SegmentKernel<$type> for $op<K> {
+            const SEGMENTS: &'static EmbeddedKernel = match places(K) {
+                4 => &crate::ptx::segments::top4::$type,
+                _ => &crate::ptx::segments::top8::$type,
+            };
         }
     )*};
 }

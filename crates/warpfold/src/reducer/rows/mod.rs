@@ -12,7 +12,7 @@ mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::device::{Arg, Device, Stream};
+use crate::device::{Device, Stream};
 
 use super::{
     Error, Input, Item, Operation, RowOperation, Single,
@@ -58,7 +58,7 @@ pub struct RowReducer<T, O> {
     engine: Arc<Engine>,
     /// The kernel that sums rows again where the first one has no proof of a sum.
     repair: Option<Arc<Engine>>,
-    more: Option<More>,
+    more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
@@ -66,7 +66,8 @@ impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
         let Self { device, engine, repair, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, repair: repair.clone(), more: *more, operation: *operation }
+        let (repair, more) = (repair.clone(), more.clone());
+        Self { device, engine, repair, more, operation: *operation }
     }
 }
 
@@ -267,15 +268,12 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        let more = self.more.as_slice().as_flattened();
-        let asked = O::ASKED.map(|of| (of.words, [Arg::U32(of.asked)]));
-        let (words, more) =
-            asked.as_ref().map_or((O::WORDS, more), |(words, of)| (*words, &of[..]));
+        let (kernel, more) = (self.engine.kernel(), &self.more[..]);
         let repair = self.repair.as_ref().map(|engine| {
             let result_bytes = size_of::<O::RowRaw>() as u64;
             Repair { kernel: engine.kernel(), result_bytes }
         });
-        let call = Call { kernel: self.engine.kernel(), op: O::NAME, words, more, repair };
+        let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair };
         call.launch(&self.device, (place, offset), layout, out, stream)
     }
 }

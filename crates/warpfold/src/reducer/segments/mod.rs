@@ -64,7 +64,7 @@ pub struct SegmentReducer<T, O> {
     engine: Arc<Engine>,
     /// The kernel that sums segments again where the first one has no proof of a sum.
     repair: Option<Arc<Engine>>,
-    more: Option<More>,
+    more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
@@ -72,7 +72,8 @@ impl<T, O> Clone for SegmentReducer<T, O> {
     fn clone(&self) -> Self {
         let Self { device, engine, repair, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, repair: repair.clone(), more: *more, operation: *operation }
+        let (repair, more) = (repair.clone(), more.clone());
+        Self { device, engine, repair, more, operation: *operation }
     }
 }
 
@@ -294,8 +295,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     fn plan(elements: u64, segments: u64, device: &Device) -> Result<Plan, Error> {
         let bytes = size_of::<T>() as u64;
         let multiprocessors = device.class().multiprocessors();
-        let most = O::MOST.min(plan::MOST_BYTES / bytes);
-        plan::plan(elements, segments, bytes, O::WORDS, multiprocessors)
+        let most = O::MOST.min(plan::most_bytes(O::SLOT_WORDS) / bytes);
+        plan::plan(elements, segments, bytes, O::SLOT_WORDS, multiprocessors)
             .filter(|_| elements <= O::MOST)
             .ok_or(Error::TooLong { op: O::NAME, item: T::NAME, n: elements, most })
     }
@@ -303,7 +304,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     /// The plan for so many spans, from that for as many segments, and the most elements that all
     /// of them may have together.
     fn plan_of_spans(plan: Plan, spans: u64) -> (Plan, u64) {
-        plan::of_spans(plan, spans, size_of::<T>() as u64, O::WORDS)
+        plan::of_spans(plan, spans, size_of::<T>() as u64, O::SLOT_WORDS)
     }
 
     /// Adds to `stream` the launch of a plan for these elements and segments.
@@ -349,7 +350,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(begins),
             Arg::U32(begin_log),
         ];
-        let more = self.more.as_slice().as_flattened();
+        let more = &self.more[..];
         let mut all = [Arg::U32(0); ARGUMENTS + MORE];
         all[..ARGUMENTS].copy_from_slice(&args);
         all[ARGUMENTS..][..more.len()].copy_from_slice(more);

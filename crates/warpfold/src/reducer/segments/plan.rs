@@ -19,13 +19,12 @@ const RESIDENT: u64 = 24;
 const RANGES_OF_SPANS: u64 = 2048;
 /// The time in which a warp finds its range, in halves of the time of a tile.
 const SEARCH: u64 = 3;
-/// The most words of a slot.
-const MOST_WORDS: u64 = 8;
-/// The most bytes of elements that a launch takes, whatever their type and the operation, if there
-/// are few segments. One range is left for these, and one because the last word of the workspace is
-/// a status.
-pub(super) const MOST_BYTES: u64 =
-    (WORKSPACE_BYTES / 8 / MOST_WORDS / 2 - 2) * MOST_TILES * TILE_BYTES;
+/// The most bytes of elements that a launch takes if there are few segments and a slot has `words`
+/// words. One range is left for the segments, and one because the last word of the workspace is a
+/// status.
+pub(super) const fn most_bytes(words: u64) -> u64 {
+    (WORKSPACE_BYTES / 8 / words / 2 - 2) * MOST_TILES * TILE_BYTES
+}
 
 /// How a launch is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +95,7 @@ mod tests {
             elements in 0u64..1 << 36,
             segments in 1u64..1 << 32,
             log in 0u32..5,
-            words in 2..=MOST_WORDS,
+            words in 2..=24u64,
             multiprocessors in 1u32..300,
         ) {
             let bytes = 1 << log;
@@ -119,17 +118,17 @@ mod tests {
                     prop_assert!(total < u64::from(of_spans.ranges) * longest);
                     prop_assert!(most < 1 << 52);
                 }
-                None => prop_assert!(elements * bytes + (segments << COST) > MOST_BYTES),
+                None => prop_assert!(elements * bytes + (segments << COST) > most_bytes(words)),
             }
         }
     }
 
     #[test]
     fn the_largest_arrays_have_a_plan() {
-        for bytes in [1, 2, 4, 8, 16] {
-            let elements = MOST_BYTES / bytes;
-            assert!(plan(elements, 1, bytes, MOST_WORDS, 132).is_some());
-            assert!(plan(2 * elements, 1, bytes, MOST_WORDS, 132).is_none());
+        for (bytes, words) in [(1, 2), (2, 8), (4, 8), (8, 24), (16, 8)] {
+            let elements = most_bytes(words) / bytes;
+            assert!(plan(elements, 1, bytes, words, 132).is_some());
+            assert!(plan(2 * elements, 1, bytes, words, 132).is_none());
         }
         assert_eq!(plan(u64::MAX, 1, 8, 2, 132), None);
     }
