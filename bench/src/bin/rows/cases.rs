@@ -6,7 +6,9 @@ use anyhow::ensure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Sum,
+    Min,
     Max,
+    ArgMin,
     ArgMax,
     MinMax,
     Moments,
@@ -19,7 +21,9 @@ impl Operation {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
+            Self::Min => "min",
             Self::Max => "max",
+            Self::ArgMin => "argmin",
             Self::ArgMax => "argmax",
             Self::MinMax => "minmax",
             Self::Moments => "moments",
@@ -84,7 +88,13 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    fn new(op: Operation, element: Element, shape: &[u64], layout: Layout, axes: &[usize]) -> Self {
+    pub(crate) fn new(
+        op: Operation,
+        element: Element,
+        shape: &[u64],
+        layout: Layout,
+        axes: &[usize],
+    ) -> Self {
         let sizes: Vec<_> = shape.iter().map(u64::to_string).collect();
         let sizes = sizes.join("x");
         let layout_name = match layout {
@@ -150,7 +160,7 @@ impl Case {
     }
 
     /// Halves the longest axis until the array has no more than so many bytes.
-    fn scale_down(&mut self, bytes: u64) {
+    pub(crate) fn scale_down(&mut self, bytes: u64) {
         while self.bytes() > bytes {
             match self.shape.iter_mut().max() {
                 Some(longest) if *longest > 1 => *longest /= 2,
@@ -174,14 +184,7 @@ pub(crate) fn choose(wanted: &str, bytes: Option<u64>) -> anyhow::Result<Vec<Cas
             }
         }
     }
-    if !["quick", "full"].contains(&wanted) {
-        let parts: Vec<&str> = wanted.split(',').map(str::trim).collect();
-        for part in &parts {
-            let is_known = cases.iter().any(|case| case.name.contains(part));
-            ensure!(!part.is_empty() && is_known, "no case has {part:?} in its name");
-        }
-        cases.retain(|case| parts.iter().any(|part| case.name.contains(part)));
-    }
+    retain(&mut cases, wanted, |case| &case.name)?;
     cases.sort_by_key(|case| case.element);
     if let Some(bytes) = bytes {
         for case in &mut cases {
@@ -189,6 +192,24 @@ pub(crate) fn choose(wanted: &str, bytes: Option<u64>) -> anyhow::Result<Vec<Cas
         }
     }
     Ok(cases)
+}
+
+/// Keeps the cases whose names have one of these parts, or all for `quick` and `full`.
+pub(crate) fn retain<T>(
+    cases: &mut Vec<T>,
+    wanted: &str,
+    name: fn(&T) -> &str,
+) -> anyhow::Result<()> {
+    if ["quick", "full"].contains(&wanted) {
+        return Ok(());
+    }
+    let parts: Vec<&str> = wanted.split(',').map(str::trim).collect();
+    for part in &parts {
+        let is_known = cases.iter().any(|case| name(case).contains(part));
+        ensure!(!part.is_empty() && is_known, "no case has {part:?} in its name");
+    }
+    cases.retain(|case| parts.iter().any(|part| name(case).contains(part)));
+    Ok(())
 }
 
 /// As many rows of this length as fill [`BYTES`].
