@@ -20,7 +20,9 @@ use bench::row_peers::RowPeers;
 use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
-use warpfold::{ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum};
+use warpfold::{
+    ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, TopK,
+};
 use warpfold_lab::{
     cli,
     device::DeviceChoice,
@@ -34,6 +36,7 @@ use place::{Place, PlaceCase, Placed};
 use report::Rounds;
 
 mod cases;
+mod choice;
 mod data;
 mod measure;
 mod place;
@@ -107,7 +110,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The width of the table, in which no name of a case is broken.
-const TABLE_COLUMNS: usize = 130;
+const TABLE_COLUMNS: usize = 150;
 
 /// What is measured.
 enum Cases {
@@ -121,7 +124,7 @@ fn choose(args: &Args) -> anyhow::Result<Cases> {
     Ok(if args.place {
         Cases::InPlace(place::choose(&args.cases, args.bytes)?)
     } else {
-        Cases::Alone(cases::choose(&args.cases, args.bytes)?)
+        Cases::Alone(choice::choose(&args.cases, args.bytes)?)
     })
 }
 
@@ -263,7 +266,7 @@ trait Measured: Value {
 
 /// Implements [`Measured`] for types that have these operations besides those of all types.
 macro_rules! measured {
-    ($($t:ty: $($op:ident)*;)*) => {$(
+    ($($t:ty: $($op:ident = $by:expr),*;)*) => {$(
         impl Measured for $t {
             fn measure(lab: &Lab, case: &Case, input: &Input<Self>) -> anyhow::Result<Samples> {
                 match case.op {
@@ -274,8 +277,8 @@ macro_rules! measured {
                     Operation::ArgMax => lab.measure(case, input, ArgMax),
                     Operation::MinMax => lab.measure(case, input, MinMax),
                     Operation::Moments => lab.measure(case, input, Moments),
-                    $(Operation::$op => lab.measure(case, input, $op),)*
-                    #[allow(unreachable_patterns, reason = "floats have all operations")]
+                    $(Operation::$op => lab.measure(case, input, $by),)*
+                    #[allow(unreachable_patterns, reason = "f32 has all operations")]
                     op => bail!("there is no {} of {}", op.name(), case.element.name()),
                 }
             }
@@ -284,9 +287,10 @@ macro_rules! measured {
 }
 
 measured! {
-    f32: LogSumExp NanSum;
-    f16: LogSumExp NanSum;
-    f64: LogSumExp NanSum;
+    f32: LogSumExp = LogSumExp, NanSum = NanSum, SumSquares = SumSquares, Top1 = TopK::<1>,
+        Top5 = TopK::<5>, Top8 = TopK::<8>;
+    f16: LogSumExp = LogSumExp, NanSum = NanSum;
+    f64: LogSumExp = LogSumExp, NanSum = NanSum;
     i32:;
     u8:;
 }

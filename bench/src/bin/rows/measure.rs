@@ -134,7 +134,7 @@ impl Lab {
         let temp;
         if let Some(peers) = &self.peers {
             let twin = self.capture(case, |stream| {
-                let read = (input.device.address(), case.span() * case.element.size());
+                let read = (input.device.address(), case.read_bytes());
                 let written = (address, (rows * raw_bytes) as u64);
                 // SAFETY: the device that made the stream has made its context current in this
                 // thread, which uses no other. The buffers hold so many bytes, as the allocations

@@ -19,7 +19,8 @@ use warpfold::{
 use warpfold_lab::output::{Cell, Column, Table};
 
 use crate::{
-    cases::{Case, Element, Layout, Operation, retain},
+    cases::{Case, Element, Layout, Operation},
+    choice::retain,
     data::{Numbers, Value},
     measure::{Input, Lab, SMALL_GRAPH_CALLS, Who, call_cub, cub},
     report::describe,

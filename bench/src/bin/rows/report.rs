@@ -97,6 +97,8 @@ pub(crate) fn describe(case: &Case, calls: usize) -> Json {
         "strides": case.strides(),
         "axes": case.axes,
         "bytes": case.bytes(),
+        "elements": case.elements(),
+        "read_bytes": case.read_bytes(),
         "calls": calls,
     })
 }
