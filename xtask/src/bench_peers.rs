@@ -69,17 +69,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let path = env::join_paths([folder.to_owned()].into_iter().chain(env::split_paths(&path)))?;
     let out = root.join(&args.out);
     for (name, script) in names {
-        let mut compare = match script {
-            Some(script) => {
-                let mut compare = Command::new("bash");
-                compare.arg(root.join("bench/peers").join(script)).arg(&out).arg(&args.cases);
-                compare
-            }
-            None => {
-                let mut targets = Command::new(folder.join(name));
-                targets.arg(&out);
-                targets
-            }
+        let mut compare = if let Some(script) = script {
+            let mut bash = Command::new("bash");
+            bash.arg(root.join("bench/peers").join(script)).arg(&out).arg(&args.cases);
+            bash
+        } else {
+            let mut program = Command::new(folder.join(name));
+            program.arg(&out);
+            program
         };
         let status = compare.env("PATH", &path).status();
         let status = status.with_context(|| format!("cannot run the comparison of {name}"))?;
