@@ -65,7 +65,7 @@ fn table(results: &Results) -> Table {
     let mut table = Table::new("targets", "Targets and what was reached", columns);
     let mut counts = [0, 0, 0];
     for target in TARGETS {
-        let sign = if matches!(target.bound, Bound::AtMost(_)) { "<=" } else { ">=" };
+        let sign = if matches!(target.bound, Bound::Most(_)) { "<=" } else { ">=" };
         let bound = target.bound_on(&results.device);
         let bound = bound.map_or(Cell::Missing, |bound| Cell::Text(format!("{sign} {bound}")));
         let reached = target.reached(results);
@@ -78,18 +78,15 @@ fn table(results: &Results) -> Table {
             counts[count] += 1;
         }
         let mut cells = vec![Cell::Text(target.what.to_owned()), bound];
-        match reached {
-            Some(reached) => {
-                let numbers = [reached.worst, reached.median, reached.best];
-                cells.extend(numbers.map(|number| Cell::number(number, 3)));
-                cells.push(Cell::Integer(reached.cases as u64));
-                cells.push(verdict.into());
-                cells.push(Cell::Text(reached.worst_case));
-            }
-            None => {
-                cells.extend([Cell::Missing, Cell::Missing, Cell::Missing, Cell::Missing]);
-                cells.extend([verdict.into(), Cell::Missing]);
-            }
+        if let Some(reached) = reached {
+            let numbers = [reached.worst, reached.median, reached.best];
+            cells.extend(numbers.map(|number| Cell::number(number, 3)));
+            cells.push(Cell::Integer(reached.cases as u64));
+            cells.push(verdict.into());
+            cells.push(Cell::Text(reached.worst_case));
+        } else {
+            cells.extend([Cell::Missing, Cell::Missing, Cell::Missing, Cell::Missing]);
+            cells.extend([verdict.into(), Cell::Missing]);
         }
         table.push(cells);
     }

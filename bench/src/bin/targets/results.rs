@@ -109,7 +109,9 @@ impl Results {
             names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
-        names.retain(|name| name.starts_with("segments") && name.ends_with(".json"));
+        names.retain(|name| {
+            name.starts_with("segments") && name.split('.').next_back() == Some("json")
+        });
         for name in names {
             if let Some(file) = read(&folder.join(name))? {
                 results.add(file, Vec::new());
@@ -124,7 +126,7 @@ impl Results {
         let device = of("device");
         // Older files say the number of elements once for all of their cases.
         let elements = of("elements").parse().unwrap_or_default();
-        self.device = device.to_owned();
+        device.clone_into(&mut self.device);
         let mut others: BTreeMap<_, _> =
             others.into_iter().map(|other| (other.name, other.times)).collect();
         for entry in file.rows {

@@ -14,9 +14,9 @@ pub(crate) struct Target {
 /// A bound. If it has two numbers, they are those of an H100 and of an H200.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    AtLeast(f64),
-    AtLeastOn([f64; 2]),
-    AtMost(f64),
+    Least(f64),
+    LeastOn([f64; 2]),
+    Most(f64),
 }
 
 /// The number of a case that is compared with the bound.
@@ -47,7 +47,7 @@ const SMALL: [[u64; 2]; 4] = [[32, 32], [1000, 10], [1, 1_000_000], [1_000_000, 
 
 /// All targets.
 pub(crate) const TARGETS: &[Target] = &{
-    use Bound::{AtLeast, AtLeastOn, AtMost};
+    use Bound::{Least, LeastOn, Most};
     use Number::{Neighbours, OverEmpty, Peak, RowBandwidth, Times};
     const fn target(
         what: &'static str,
@@ -58,34 +58,34 @@ pub(crate) const TARGETS: &[Target] = &{
         Target { what, bound, select, number }
     }
     [
-        target("rows beyond the cache, twin", AtLeast(0.95), Times("twin"), |row| {
+        target("rows beyond the cache, twin", Least(0.95), Times("twin"), |row| {
             row.is_rows() && row.is_large()
         }),
-        target("rows in the cache, twin", AtLeast(0.95), Times("twin"), |row| {
+        target("rows in the cache, twin", Least(0.95), Times("twin"), |row| {
             row.is_rows() && !row.is_large()
         }),
-        target("rows of 64 f32 and more, GB/s", AtLeastOn([3050.0, 4450.0]), RowBandwidth, |row| {
+        target("rows of 64 f32 and more, GB/s", LeastOn([3050.0, 4450.0]), RowBandwidth, |row| {
             row.is_large() && row.is_sum_of_f32_rows(64)
         }),
-        target("rows of neighbouring lengths, GB/s", AtMost(1.15), Neighbours, |row| {
+        target("rows of neighbouring lengths, GB/s", Most(1.15), Neighbours, |row| {
             row.is_large() && row.is_sum_of_f32_rows(1)
         }),
-        target("rows, CUB", AtLeast(1.0), Times("cub"), Row::is_rows),
-        target("rows, torch eager", AtLeast(1.0), Times("torch"), Row::is_rows),
-        target("rows, torch.compile", AtLeast(1.0), Times("compiled"), Row::is_rows),
-        target("ArgMin of rows of 16 to 512, CUB", AtLeast(3.0), Times("cub"), |row| {
+        target("rows, CUB", Least(1.0), Times("cub"), Row::is_rows),
+        target("rows, torch eager", Least(1.0), Times("torch"), Row::is_rows),
+        target("rows, torch.compile", Least(1.0), Times("compiled"), Row::is_rows),
+        target("ArgMin of rows of 16 to 512, CUB", Least(3.0), Times("cub"), |row| {
             row.op == "argmin" && matches!(row.kind, Kind::Rows(16..=512))
         }),
-        target("columns, runs from 64 bytes, twin", AtLeast(0.90), Times("twin"), Row::is_columns),
-        target("columns, torch eager", AtLeast(1.0), Times("torch"), Row::is_columns),
-        target("columns, torch.compile", AtLeast(1.0), Times("compiled"), Row::is_columns),
-        target("1048576x64 and 65536x1024, torch eager", AtLeast(1.3), Times("torch"), |row| {
+        target("columns, runs from 64 bytes, twin", Least(0.90), Times("twin"), Row::is_columns),
+        target("columns, torch eager", Least(1.0), Times("torch"), Row::is_columns),
+        target("columns, torch.compile", Least(1.0), Times("compiled"), Row::is_columns),
+        target("1048576x64 and 65536x1024, torch eager", Least(1.3), Times("torch"), |row| {
             row.is_columns()
                 && [[1_048_576, 64], [65536, 1024]].iter().any(|shape| row.shape == shape)
         }),
         target(
             "sum, std, argmax of 65536x1024 over 0, torch eager",
-            AtLeast(1.5),
+            Least(1.5),
             Times("torch"),
             |row| {
                 row.is_columns()
@@ -93,48 +93,44 @@ pub(crate) const TARGETS: &[Target] = &{
                     && ["sum", "moments", "argmax"].contains(&row.op.as_str())
             },
         ),
-        target("logsumexp of columns, torch eager", AtLeast(6.0), Times("torch"), |row| {
+        target("logsumexp of columns, torch eager", Least(6.0), Times("torch"), |row| {
             row.is_columns() && row.op == "logsumexp"
         }),
-        target("narrower runs, twin", AtLeast(0.85), Times("twin"), |row| {
+        target("narrower runs, twin", Least(0.85), Times("twin"), |row| {
             matches!(row.kind, Kind::Columns(..64)) && row.is_large()
         }),
-        target("offsets, mean 1, of the peak", AtLeast(0.60), Peak, |row| row.has_mean(1, 1)),
-        target("offsets, mean 2 to 8, of the peak", AtLeast(0.75), Peak, |row| row.has_mean(2, 8)),
-        target("offsets, mean from 16 on, of the peak", AtLeast(0.85), Peak, |row| {
+        target("offsets, mean 1, of the peak", Least(0.60), Peak, |row| row.has_mean(1, 1)),
+        target("offsets, mean 2 to 8, of the peak", Least(0.75), Peak, |row| row.has_mean(2, 8)),
+        target("offsets, mean from 16 on, of the peak", Least(0.85), Peak, |row| {
             row.has_mean(16, u64::MAX)
         }),
-        target("offsets, mixed lengths, of the peak", AtLeast(0.85), Peak, Row::is_mixed),
-        target("offsets, mean up to 4, CUB", AtLeast(100.0), Times("cub"), |row| {
-            row.has_mean(1, 4)
-        }),
-        target("offsets, mean 16, CUB", AtLeast(40.0), Times("cub"), |row| row.has_mean(16, 16)),
-        target("offsets, mean 64, CUB", AtLeast(12.0), Times("cub"), |row| row.has_mean(64, 64)),
-        target("offsets, mean 256, CUB", AtLeast(3.3), Times("cub"), |row| row.has_mean(256, 256)),
-        target("offsets, mean 1024, CUB", AtLeast(1.5), Times("cub"), |row| {
-            row.has_mean(1024, 1024)
-        }),
-        target("offsets, CUB", AtLeast(1.0), Times("cub"), |row| {
+        target("offsets, mixed lengths, of the peak", Least(0.85), Peak, Row::is_mixed),
+        target("offsets, mean up to 4, CUB", Least(100.0), Times("cub"), |row| row.has_mean(1, 4)),
+        target("offsets, mean 16, CUB", Least(40.0), Times("cub"), |row| row.has_mean(16, 16)),
+        target("offsets, mean 64, CUB", Least(12.0), Times("cub"), |row| row.has_mean(64, 64)),
+        target("offsets, mean 256, CUB", Least(3.3), Times("cub"), |row| row.has_mean(256, 256)),
+        target("offsets, mean 1024, CUB", Least(1.5), Times("cub"), |row| row.has_mean(1024, 1024)),
+        target("offsets, CUB", Least(1.0), Times("cub"), |row| {
             matches!(row.kind, Kind::Offsets { .. }) && row.empty_us.is_none()
         }),
-        target("offsets, power law, CUB", AtLeast(55.0), Times("cub"), |row| {
+        target("offsets, power law, CUB", Least(55.0), Times("cub"), |row| {
             row.is_mixed() && row.name == "f32 power law 1.2"
         }),
-        target("offsets, power law with empty ones, CUB", AtLeast(120.0), Times("cub"), |row| {
+        target("offsets, power law with empty ones, CUB", Least(120.0), Times("cub"), |row| {
             row.is_mixed() && row.name.contains("half empty")
         }),
-        target("offsets, one giant, CUB", AtLeast(80.0), Times("cub"), |row| {
+        target("offsets, one giant, CUB", Least(80.0), Times("cub"), |row| {
             row.is_mixed() && row.name.contains("one giant")
         }),
-        target("by key, CUB", AtLeast(1.2), Times("cub"), |row| row.kind == Kind::Keys),
-        target("counts of bins, CUB", AtLeast(1.0), Times("cub"), |row| row.kind == Kind::Counts),
-        target("sums of bins under skew, atomics", AtLeast(3.0), Times("atomics"), |row| {
+        target("by key, CUB", Least(1.2), Times("cub"), |row| row.kind == Kind::Keys),
+        target("counts of bins, CUB", Least(1.0), Times("cub"), |row| row.kind == Kind::Counts),
+        target("sums of bins under skew, atomics", Least(3.0), Times("atomics"), |row| {
             row.kind == Kind::BinSums && !row.name.contains("uniform")
         }),
-        target("small problems in a graph, torch eager", AtLeast(2.0), Times("torch"), |row| {
+        target("small problems in a graph, torch eager", Least(2.0), Times("torch"), |row| {
             SMALL.iter().any(|shape| row.shape == shape)
         }),
-        target("small problems over an empty kernel, us", AtMost(1.3), OverEmpty, |row| {
+        target("small problems over an empty kernel, us", Most(1.3), OverEmpty, |row| {
             row.elements <= FEW
         }),
     ]
@@ -198,8 +194,8 @@ impl Target {
     /// The bound on a device; `None` if none was set for it.
     pub(crate) fn bound_on(&self, device: &str) -> Option<f64> {
         match self.bound {
-            Bound::AtLeast(bound) | Bound::AtMost(bound) => Some(bound),
-            Bound::AtLeastOn(bounds) => Some(bounds[gpu(device)?]),
+            Bound::Least(bound) | Bound::Most(bound) => Some(bound),
+            Bound::LeastOn(bounds) => Some(bounds[gpu(device)?]),
         }
     }
 
@@ -207,7 +203,7 @@ impl Target {
     pub(crate) fn reached(&self, results: &Results) -> Option<Reached> {
         let bound = self.bound_on(&results.device)?;
         let mut numbers = self.numbers(results);
-        let is_most = matches!(self.bound, Bound::AtMost(_));
+        let is_most = matches!(self.bound, Bound::Most(_));
         // The worst case comes first.
         numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         if is_most {
