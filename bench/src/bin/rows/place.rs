@@ -168,7 +168,7 @@ impl<'a> Place<'a> {
                 Err(error) => self.lab.failed(&format!("{}: cub", case.name), &error),
             }
         }
-        self.take_turns(&memory, all)
+        self.take_turns(&memory, &all)
     }
 
     /// Records a chain with the reductions of a contender, and the reductions alone.
@@ -211,11 +211,12 @@ impl<'a> Place<'a> {
         let args = [Arg::Pointer(source), Arg::Pointer(target), Arg::U64(packs)];
         // SAFETY: source and target have room for so many packs, as the allocations in `measure`
         // and `Input::new` show. They outlive the graphs.
-        Ok(unsafe { stream.launch(&self.copy, shape, &args)? })
+        unsafe { stream.launch(&self.copy, shape, &args)? };
+        Ok(())
     }
 
     /// Measures the graphs of all contenders in turns, with those that have no reduction.
-    fn take_turns(&self, memory: &Memory, all: Vec<Graphs>) -> anyhow::Result<Placed> {
+    fn take_turns(&self, memory: &Memory, all: &[Graphs]) -> anyhow::Result<Placed> {
         let without = self.chain(memory, None)?;
         let (empty, ()) = self.lab.device.capture(|stream| {
             // SAFETY: the kernel accesses no memory.
@@ -281,7 +282,9 @@ pub(crate) fn choose(wanted: &str, bytes: Option<u64>) -> anyhow::Result<Vec<Pla
     }
     retain(&mut cases, wanted, |case| &case.case.name)?;
     if let Some(bytes) = bytes {
-        cases.iter_mut().for_each(|case| case.case.scale_down(bytes));
+        for case in &mut cases {
+            case.case.scale_down(bytes);
+        }
     }
     Ok(cases)
 }
