@@ -72,11 +72,11 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
-/// The checks do not see that some instructions are missing. They take a barrier behind a ticket for
-/// the fence between the two. Before the first barrier that precedes a ticket there are only
-/// atomics. And the last tickets publish no element and no sum, and all blocks have drawn one before
-/// the note is cleared. So these fences, the strength of the clear and the barrier behind the note
-/// are not among the mutants either.
+/// The checks do not see that some instructions are missing, so these are not among the mutants.
+/// They are the fence behind the ticket of a row, because the checks take a barrier in its place;
+/// the barrier before this ticket, because only atomics are before it; and the two fences of the
+/// last ticket, which publish no element and no sum. All blocks have drawn a last ticket before the
+/// note is cleared, so the clear may be weak, and the barrier behind the note is not missed either.
 const MUTANTS: [Mutant; 10] = [
     Mutant("no barrier before the next marks", "race", ("bar.sync", 2, 9), "//"),
     Mutant("no barrier behind the marks", "race", ("bar.sync", 3, 9), "//"),

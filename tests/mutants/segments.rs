@@ -134,9 +134,9 @@ const SUMS: [Mutant; 8] = [
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 3), "st.global.u64"),
 ];
 
-/// The barrier in the meeting is not among them, because each lane reads its own list alone there. A
-/// list that several tasks have made is posted only if a segment has more of them than there are
-/// lanes in a warp.
+/// The barrier in the meeting is not among them, because the barrier behind the last tile stands
+/// before it. A list that several tasks have made is posted only if a segment has more tasks than
+/// a warp has lanes.
 const LISTS: [Mutant; 12] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
