@@ -1,4 +1,5 @@
-//! Mutants of the kernels for bins: of one that sums, in its two stages, and of one that counts.
+//! Mutants of the kernels for bins: of one that sums, in its two stages, and of two that count, one
+//! of which counts keys of one byte.
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
@@ -132,6 +133,45 @@ fn count(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
+/// A key of one byte that is no bin, and where it stands.
+const WRONG_KEY: u8 = 201;
+const WRONG_PLACE: usize = 6007;
+
+fn count_bytes(ptx: &str, seed: Option<u64>) -> Outcome {
+    let module = Module::from_ptx("bins", ptx).unwrap();
+    let kernel = module.kernel("bins_counts_u8").unwrap();
+    // Packs of 16 keys, two rounds of 256 packs for each chunk, and keys outside of packs.
+    let problem = Problem::new(CHUNKS as usize * 512 * 16 - 5);
+    let mut bytes: Vec<u8> = problem.keys.iter().map(|&key| key as u8).collect();
+    bytes[WRONG_PLACE] = WRONG_KEY;
+    let keys = problem.upload(&bytes);
+    let output = problem.memory.alloc(8 * BINS as u64).unwrap();
+    let words = problem.upload(&vec![0; 8 * (BINS + 1)]);
+    let status = problem.upload(&[0; 8]);
+    let args = [
+        Arg::Pointer(keys),
+        Arg::U64(bytes.len() as u64),
+        Arg::U64(512),
+        Arg::U32(BINS as u32),
+        Arg::U32(BINS as u32),
+        Arg::U32(0),
+        Arg::Pointer(output),
+        Arg::Pointer(words),
+        Arg::Pointer(status),
+    ];
+    let config = LaunchConfig { seed, ..LaunchConfig::new(CHUNKS, 64) };
+    let checked = check(kernel, &config, &args, &problem.memory).unwrap();
+    let mut counts = vec![0u64; BINS];
+    for &key in bytes.iter().filter(|&&key| key != WRONG_KEY) {
+        counts[usize::from(key)] += 1;
+    }
+    Outcome::new(&checked, || {
+        problem.read::<u64>(output, BINS) == counts
+            && problem.read::<u64>(words, BINS + 1).iter().all(|&word| word == 0)
+            && problem.read::<u64>(status, 1) == [u64::MAX - WRONG_PLACE as u64]
+    })
+}
+
 const SUMS: [Mutant; 8] = [
     Mutant("no barrier before the slices are combined", "race", ("bar.sync", 1, 2), "//"),
     Mutant("no barrier before the warps are combined", "race", ("bar.sync", 2, 2), "//"),
@@ -153,6 +193,16 @@ const COUNTS: [Mutant; 5] = [
     Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 2, 2), "//"),
 ];
 
+/// The barrier before the ticket is not among them, for the same reason: thread 0 alone reads the
+/// count that the answer to the ticket replaces.
+const BYTES: [Mutant; 5] = [
+    Mutant("no barrier behind the clearing", "race", ("bar.sync", 1, 4), "//"),
+    Mutant("no barrier behind the last key", "race", ("bar.sync", 2, 4), "//"),
+    Mutant("no barrier behind the ticket", "race", ("bar.sync", 4, 4), "//"),
+    Mutant("no clear of a count", "wrong", ("st.relaxed.gpu.global.u64", 1, 2), "//"),
+    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 2, 2), "//"),
+];
+
 #[test]
 fn mutants_of_the_kernel_for_bins_are_found() {
     all_are_found("bins_sum_f32", &SUMS, sum);
@@ -161,4 +211,9 @@ fn mutants_of_the_kernel_for_bins_are_found() {
 #[test]
 fn mutants_of_the_kernel_for_counts_are_found() {
     all_are_found("bins_counts_u32", &COUNTS, count);
+}
+
+#[test]
+fn mutants_of_the_kernel_for_counts_of_bytes_are_found() {
+    all_are_found("bins_counts_u8", &BYTES, count_bytes);
 }

@@ -1,12 +1,16 @@
-//! Mutants of the kernel that sums segments, whose warps copy tiles and boundaries while they work,
-//! and whose tasks meet through words that one of them polls.
+//! Mutants of two kernels for segments, whose warps copy tiles and boundaries while they work, and
+//! whose tasks meet through words that one of them polls. One of the kernels sums. The other finds
+//! the best four elements, and each lane has a list of them in shared memory.
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
 use super::shipped::{Mutant, Outcome, all_are_found};
 
-/// The kernel.
-const ENTRY: &str = "segments_sum_f32";
+/// The kernels.
+const SUM: &str = "segments_sum_f32";
+const TOP: &str = "segments_top4_f32";
+/// The best elements that are asked for.
+const K: usize = 4;
 /// Bytes of a tile.
 const TILE_BYTES: u64 = 4096;
 /// Tiles of a task, and of a range.
@@ -21,15 +25,27 @@ fn lengths() -> Vec<u64> {
     short.chain([40, 3000, 200, 1, 0, 12_000, 2, 70, 5]).chain((0..3000).map(|i| i % 3)).collect()
 }
 
-fn run(ptx: &str, seed: Option<u64>) -> Outcome {
-    let module = Module::from_ptx(ENTRY, ptx).unwrap();
-    let kernel = module.kernel(ENTRY).unwrap();
+/// The elements.
+fn value(i: usize) -> f32 {
+    (i % 7) as f32
+}
+
+/// Launches a kernel whose accumulator has so many words of 32 bits, and which takes `more` behind
+/// the other arguments. `expected` is what it writes for the elements of each segment.
+fn run<R: bytemuck::Pod + PartialEq>(
+    (entry, ptx): (&str, &str),
+    seed: Option<u64>,
+    (words, more): (u64, &[Arg]),
+    expected: impl Fn(&[f32]) -> R,
+) -> Outcome {
+    let module = Module::from_ptx(entry, ptx).unwrap();
+    let kernel = module.kernel(entry).unwrap();
     let mut offsets = vec![0];
     for length in lengths() {
         offsets.push(offsets.last().unwrap() + length as u32);
     }
     let (elements, segments) = (u64::from(*offsets.last().unwrap()), lengths().len() as u64);
-    let values: Vec<f32> = (0..elements).map(|i| (i % 7) as f32).collect();
+    let values: Vec<f32> = (0..elements as usize).map(value).collect();
     let total = 4 * elements + (segments << COST);
     let ranges = total / (u64::from(TASK) * TILE_BYTES) + 1;
 
@@ -41,11 +57,11 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     };
     let (input, boundaries) =
         (upload(bytemuck::cast_slice(&values)), upload(bytemuck::cast_slice(&offsets)));
-    let output = memory.alloc(4 * segments).unwrap();
-    // Two words for each range.
-    let slots = upload(&vec![0; 16 * ranges as usize]);
+    let output = memory.alloc(size_of::<R>() as u64 * segments).unwrap();
+    // Two words for each range and each word of an accumulator.
+    let slots = upload(&vec![0; (16 * words * ranges) as usize]);
     let status = upload(&[0; 8]);
-    let args = [
+    let mut args = vec![
         Arg::Pointer(input),
         Arg::Pointer(output),
         Arg::Pointer(slots),
@@ -65,6 +81,7 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
         Arg::Pointer(0),
         Arg::U32(0),
     ];
+    args.extend_from_slice(more);
     let config = LaunchConfig {
         seed,
         // The budget ends a mutant that would wait for ever.
@@ -73,19 +90,40 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
     Outcome::new(&checked, || {
-        let mut sums = vec![0.0; segments as usize];
-        memory.read(output, bytemuck::cast_slice_mut(&mut sums)).unwrap();
-        sums == expected()
+        let mut words = vec![0u64; (2 * words * ranges) as usize];
+        memory.read(slots, bytemuck::cast_slice_mut(&mut words)).unwrap();
+        if words.iter().any(|&word| word != 0) {
+            return false;
+        }
+        let mut results = vec![R::zeroed(); segments as usize];
+        memory.read(output, bytemuck::cast_slice_mut(&mut results)).unwrap();
+        let own = offsets.windows(2).map(|ends| &values[ends[0] as usize..ends[1] as usize]);
+        results.into_iter().eq(own.map(expected))
     })
 }
 
-/// The sums of the segments, which are whole numbers.
-fn expected() -> Vec<f32> {
-    let mut values = (0..).map(|i| (i % 7) as f32);
-    lengths().into_iter().map(|length| values.by_ref().take(length as usize).sum()).collect()
+/// Sums, which are whole numbers.
+fn sum(ptx: &str, seed: Option<u64>) -> Outcome {
+    run((SUM, ptx), seed, (1, &[]), |elements| elements.iter().sum::<f32>())
 }
 
-const MUTANTS: [Mutant; 8] = [
+/// The best elements. The result has the bits and the index of each, and 0 and the greatest number
+/// where there is none.
+fn top(ptx: &str, seed: Option<u64>) -> Outcome {
+    // Bit 8 asks for the largest ones.
+    let asked = Arg::U32(K as u32 | 1 << 8);
+    run((TOP, ptx), seed, (2 * K as u64, &[asked]), |elements| {
+        let mut all: Vec<_> = elements.iter().zip(0u64..).collect();
+        all.sort_by(|a, b| b.0.total_cmp(a.0));
+        let mut best = [[0, u64::MAX]; K];
+        for (place, (element, index)) in best.iter_mut().zip(all) {
+            *place = [element.to_bits().into(), index];
+        }
+        best
+    })
+}
+
+const SUMS: [Mutant; 8] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
     Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 4), "//"),
@@ -96,7 +134,55 @@ const MUTANTS: [Mutant; 8] = [
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 3), "st.global.u64"),
 ];
 
+/// The barrier in the meeting is not among them, because the barrier behind the last tile stands
+/// before it. A list that several tasks have made is posted only if a segment has more tasks than
+/// a warp has lanes.
+const LISTS: [Mutant; 12] = [
+    Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
+    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 4), "//"),
+    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 4), "//"),
+    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 4), "//"),
+    Mutant(
+        "a weak post of the first word",
+        "race",
+        ("st.relaxed.gpu.global.u64", 1, 24),
+        "st.global.u64",
+    ),
+    Mutant(
+        "a weak post of the last word",
+        "race",
+        ("st.relaxed.gpu.global.u64", 8, 24),
+        "st.global.u64",
+    ),
+    Mutant(
+        "a weak clear of the first word",
+        "race",
+        ("st.relaxed.gpu.global.u64", 9, 24),
+        "st.global.u64",
+    ),
+    Mutant("no clear of the last word", "wrong", ("st.relaxed.gpu.global.u64", 16, 24), "//"),
+    Mutant(
+        "a weak poll of the first word",
+        "race",
+        ("ld.relaxed.gpu.global.u64", 3, 10),
+        "ld.global.u64",
+    ),
+    Mutant(
+        "a weak poll of the last word",
+        "race",
+        ("ld.relaxed.gpu.global.u64", 10, 10),
+        "ld.global.u64",
+    ),
+    Mutant("no first word of what waits", "uninitialized-read", ("st.shared.b32", 9, 24), "//"),
+];
+
 #[test]
-fn mutants_of_the_kernel_for_segments_are_found() {
-    all_are_found(ENTRY, &MUTANTS, run);
+fn mutants_of_the_kernel_for_sums_of_segments_are_found() {
+    all_are_found(SUM, &SUMS, sum);
+}
+
+#[test]
+fn mutants_of_the_kernel_for_the_best_of_segments_are_found() {
+    all_are_found(TOP, &LISTS, top);
 }

@@ -128,10 +128,9 @@ fn find(
     args: &ReduceArgs,
     input: &str,
 ) -> Result<Box<dyn AnyTask>, Failure> {
-    let (find, what) = match (&args.by_key, args.bins) {
-        (None, _) => (task::task as FindTask, ""),
-        (Some(_), None) => (task::keyed_task as FindTask, "runs of "),
-        (Some(_), Some(_)) => (task::keyed_task as FindTask, "bins of "),
+    let (find, what) = match args.bins {
+        None => (task::task as FindTask, ""),
+        Some(_) => (task::bin_task as FindTask, "bins of "),
     };
     find(operation, dtype, args.k.unwrap_or(args.ddof)).ok_or_else(|| {
         let types: Vec<_> = Dtype::ALL

@@ -171,14 +171,9 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes, and the segments of arrays, too.
+    /// Whether the operation reduces arrays along axes, segments, and runs of keys too.
     pub(crate) const fn has_rows(self) -> bool {
         !self.is_pair()
-    }
-
-    /// Whether the operation reduces runs of keys too.
-    pub(crate) const fn has_keys(self) -> bool {
-        self.has_bins() || self.is_top()
     }
 
     /// Whether the operation reduces into bins too.

@@ -133,13 +133,13 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     if operation.is_pair() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
-    if args.by_key.is_some() && !operation.has_keys() {
-        let able = Operation::ALL.into_iter().filter(|operation| operation.has_keys());
-        let able: Vec<_> = able.map(Operation::name).collect();
-        return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
-    }
     if args.bins.is_some() && !operation.has_bins() {
-        return refuse(format!("{operation} reduces runs of keys, and no bins"));
+        let able = Operation::ALL.into_iter().filter(|operation| operation.has_bins());
+        let able: Vec<_> = able.map(Operation::name).collect();
+        return refuse(format!(
+            "{operation} reduces runs of keys, and no bins; these operations have bins: {}",
+            able.join(", ")
+        ));
     }
     if let [first, second, ..] = args.files.as_slice() {
         return refuse(format!(
@@ -223,7 +223,9 @@ pub(crate) fn run<T: Item + Number>(
     }
     for (part, mut answer) in answers.into_iter().enumerate() {
         let length = parts.length(part);
-        if let (Parts::Keyed(keyed), Operation::Sum) = (&parts, task.operation()) {
+        if let (Parts::Keyed(keyed @ Keyed { bins: Some(_), .. }), Operation::Sum) =
+            (&parts, task.operation())
+        {
             answer = keyed::exact_sum(answer, &keyed.elements(part, elements), task.dtype());
         }
         let mut facts = Facts::wanted(

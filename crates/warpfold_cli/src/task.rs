@@ -100,8 +100,10 @@ struct Calls<T: Item, O: Reduction<T>> {
     rows: Option<OpenBench<T, O, Axes>>,
     /// Opens a bench for segments. `None` if the task has no segments.
     segments: Option<OpenBench<T, O, Segments>>,
-    /// Opens a bench for runs of keys, and for bins. `None` if the task is not by key.
-    keyed: Option<OpenBench<T, O, Keyed>>,
+    /// Opens a bench for runs of keys. `None` if the task has no runs.
+    runs: Option<OpenBench<T, O, Keyed>>,
+    /// Opens a bench for bins. `None` if the task is not one of bins.
+    bins: Option<OpenBench<T, O, Keyed>>,
 }
 
 type FromHost<T, O> = fn(
@@ -128,18 +130,18 @@ type OpenBench<T, O, P> = for<'a> fn(
 
 impl<T: Item, O: SegmentOperation<T>> Calls<T, O> {
     const fn single() -> Self {
-        let (rows, segments) = (axes::bench::<T, O>, segments::bench::<T, O>);
-        Self { rows: Some(rows), segments: Some(segments), ..Self::without_parts() }
-    }
-
-    const fn runs() -> Self {
-        Self { keyed: Some(keyed::bench_of_runs::<T, O>), ..Self::without_parts() }
+        Self {
+            rows: Some(axes::bench::<T, O>),
+            segments: Some(segments::bench::<T, O>),
+            runs: Some(keyed::bench_of_runs::<T, O>),
+            ..Self::without_parts()
+        }
     }
 }
 
-impl<T: Item, O: SegmentOperation<T> + BinOperation<T>> Calls<T, O> {
-    const fn keyed() -> Self {
-        Self { keyed: Some(keyed::bench::<T, O>), ..Self::without_parts() }
+impl<T: Item, O: BinOperation<T>> Calls<T, O> {
+    const fn binned() -> Self {
+        Self { bins: Some(keyed::bench_of_bins::<T, O>), ..Self::without_parts() }
     }
 }
 
@@ -148,7 +150,8 @@ impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
         Self {
             rows: None,
             segments: None,
-            keyed: None,
+            runs: None,
+            bins: None,
             from_host: |reducer, operands, progress| {
                 reducer.reduce_with_progress(operands.first, progress)
             },
@@ -164,7 +167,8 @@ impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
         Self {
             rows: None,
             segments: None,
-            keyed: None,
+            runs: None,
+            bins: None,
             from_host: |reducer, operands, progress| {
                 let second = operands.second.expect("a pair has a second input");
                 reducer.reduce_with_progress((operands.first, second), progress)
@@ -247,13 +251,10 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
                 segments,
                 &self.meaning,
             ),
-            Parts::Keyed(keyed) => self.calls.keyed.expect(CHECKED)(
-                device,
-                self.reduction,
-                elements,
-                keyed,
-                &self.meaning,
-            ),
+            Parts::Keyed(keyed) => {
+                let open = if keyed.bins.is_some() { self.calls.bins } else { self.calls.runs };
+                open.expect(CHECKED)(device, self.reduction, elements, keyed, &self.meaning)
+            }
         }
     }
 
@@ -367,7 +368,8 @@ type Top8 = TopK<8>;
 type Bottom4 = BottomK<4>;
 type Bottom8 = BottomK<8>;
 
-/// The task of an operation over a type. `None` if the operation does not have that type.
+/// The task of an operation over a type: of whole arrays, and, if the operation takes one array, of
+/// rows, segments and runs of keys. `None` if the operation does not have that type.
 pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<Box<dyn AnyTask>> {
     use Operation as O;
     let at = (operation, dtype, setting);
@@ -458,9 +460,9 @@ pub(crate) fn condition_task(
     })
 }
 
-/// The task of an operation by key over an array of a type. `None` if the operation does not have
-/// that type.
-pub(crate) fn keyed_task(
+/// The task of an operation into bins over an array of a type. `None` if the operation does not
+/// have that type.
+pub(crate) fn bin_task(
     operation: Operation,
     dtype: Dtype,
     setting: u64,
@@ -469,22 +471,18 @@ pub(crate) fn keyed_task(
     let at = (operation, dtype, setting);
     match operation {
         // The library has no checked sums of bins. `keyed::exact_sum` makes up for that.
-        O::Sum => choose!(at, narrow, Sum, keyed, plain),
-        O::Mean => choose!(at, narrow, Moments, keyed, mean),
-        O::Var => choose!(at, narrow, Moments, keyed, variance),
-        O::Std => choose!(at, narrow, Moments, keyed, deviation),
-        O::Min if dtype == Dtype::Bool => choose!(at, narrow, Min, keyed, truth),
-        O::Min => choose!(at, narrow, Min, keyed, plain),
-        O::Max if dtype == Dtype::Bool => choose!(at, narrow, Max, keyed, truth),
-        O::Max => choose!(at, narrow, Max, keyed, plain),
-        O::MinMax if dtype == Dtype::Bool => choose!(at, narrow, MinMax, keyed, truth),
-        O::MinMax => choose!(at, narrow, MinMax, keyed, plain),
-        O::ArgMin => choose!(at, narrow, ArgMin, keyed, plain),
-        O::ArgMax => choose!(at, narrow, ArgMax, keyed, plain),
-        O::TopK if setting <= 4 => choose!(at, narrow, Top4, runs, ranked),
-        O::TopK => choose!(at, narrow, Top8, runs, ranked),
-        O::BottomK if setting <= 4 => choose!(at, narrow, Bottom4, runs, ranked),
-        O::BottomK => choose!(at, narrow, Bottom8, runs, ranked),
+        O::Sum => choose!(at, narrow, Sum, binned, plain),
+        O::Mean => choose!(at, narrow, Moments, binned, mean),
+        O::Var => choose!(at, narrow, Moments, binned, variance),
+        O::Std => choose!(at, narrow, Moments, binned, deviation),
+        O::Min if dtype == Dtype::Bool => choose!(at, narrow, Min, binned, truth),
+        O::Min => choose!(at, narrow, Min, binned, plain),
+        O::Max if dtype == Dtype::Bool => choose!(at, narrow, Max, binned, truth),
+        O::Max => choose!(at, narrow, Max, binned, plain),
+        O::MinMax if dtype == Dtype::Bool => choose!(at, narrow, MinMax, binned, truth),
+        O::MinMax => choose!(at, narrow, MinMax, binned, plain),
+        O::ArgMin => choose!(at, narrow, ArgMin, binned, plain),
+        O::ArgMax => choose!(at, narrow, ArgMax, binned, plain),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
 //! `count`, `any` and `all` of the elements for which a condition holds, of whole arrays, along
-//! axes and in segments, compared with plain loops.
+//! axes, in segments and by key, compared with plain loops.
 
 // The tests compare exact numbers.
 #![allow(clippy::float_cmp)]
@@ -100,8 +100,39 @@ fn results_of_segments_are_those_of_loops() {
             assert_eq!(folder.json(&line)["results"], Value::from(expected), "{descr} {line}");
         }
     }
-    let line = "count x.npy --by-key offsets.npy --where >0";
-    refused(&folder, line, "--by-key: count reduces no keys, and these do: sum");
+}
+
+#[test]
+fn results_of_runs_are_those_of_loops() {
+    let folder = Folder::new();
+    let keys: Vec<u16> = (0..100).map(|i| i / 9 * 5 % 7 + u16::from(i == 50)).collect();
+    let bytes: Vec<u8> = keys.iter().copied().flat_map(u16::to_le_bytes).collect();
+    folder.write("keys.npy", &npy("<u2", &[100], false, &bytes));
+    let mut turn = 0;
+    for descr in TYPES {
+        let input = Input::new(descr, &[100], false);
+        folder.write("x.npy", &input.npy());
+        for (condition, holds) in CONDITIONS {
+            let operation = ["count", "any", "all"][turn % 3];
+            turn += 1;
+            let line =
+                format!("{operation} x.npy --by-key keys.npy --where {condition} --json --verify");
+            let mut rest = &input.elements[..];
+            let expected: Vec<_> = keys
+                .chunk_by(|a, b| a == b)
+                .map(|run| {
+                    let (own, behind) = rest.split_at(run.len());
+                    rest = behind;
+                    result(operation, own, holds)
+                })
+                .collect();
+            let report = folder.json(&line);
+            assert_eq!(report["results"], Value::from(expected), "{descr} {line}");
+            assert_eq!(report["verified"]["agrees"], true, "{descr} {line}");
+        }
+    }
+    let line = "count x.npy --by-key keys.npy --bins 9 --where >0";
+    refused(&folder, line, "--by-key: count reduces runs of keys, and no bins; these operations");
 }
 
 #[test]

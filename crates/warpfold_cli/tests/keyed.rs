@@ -2,12 +2,13 @@
 //! plain loops; and counts of keys.
 
 mod arrays;
+mod help;
 mod program;
 
 use arrays::{Folder, Input, compare, npy, refused, refused_with, saved, text};
 use serde_json::Value;
 
-/// The operations that reduce by key.
+/// The operations that have bins.
 const OPERATIONS: [&str; 9] =
     ["sum", "mean", "var", "std", "min", "max", "minmax", "argmin", "argmax"];
 
@@ -51,7 +52,8 @@ fn numbers(value: &Value) -> Vec<i64> {
 #[test]
 fn runs_are_those_of_loops() {
     let folder = Folder::new();
-    let kinds = ["|b1", "|u1", "<i4", ">i4", "<u4", "<i8", "<u8", "<f2", "<V2", "<f4", "<f8"];
+    let kinds =
+        ["|b1", "|i1", "|u1", "<u2", "<i4", ">i4", "<u4", "<i8", "<u8", "<f2", "<V2", "<f4", "<f8"];
     let of_keys = some_keys(300);
     for (k, descr) in kinds.into_iter().enumerate() {
         let input = Input::new(descr, &[300], false);
@@ -72,6 +74,82 @@ fn runs_are_those_of_loops() {
             let results = report["results"].as_array().expect("results");
             for (k, (result, (_, elements))) in results.iter().zip(runs).enumerate() {
                 compare(operation, result, elements, &format!("{line}: {descr} {k}"));
+            }
+        }
+    }
+}
+
+/// Of two arrays and of what has no bins, `--by-key` and `--bins` are refused.
+#[test]
+fn every_operation_has_runs_and_bins_or_says_so() {
+    let folder = Folder::new();
+    folder.write("i.npy", &Input::new("|i1", &[36], false).npy());
+    folder.write("f.npy", &Input::new("<f4", &[36], false).npy());
+    folder.write("w.npy", &Input::new("<u8", &[36], false).npy());
+    let of_keys: Vec<i64> = (0..36).map(|i| [5, 3, 5][(i / 9).min(2)]).collect();
+    folder.write("k.npy", &keys("<u4", &of_keys));
+    for operation in help::operations() {
+        let operation = operation.as_str();
+        if ["dot", "distance", "squared-distance"].contains(&operation) {
+            let line = format!("{operation} i.npy i.npy --by-key k.npy");
+            refused(&folder, &line, "takes two arrays");
+            continue;
+        }
+        let file = match operation {
+            "compensated" | "wide" | "exact" | "nansum" | "nanmean" | "logsumexp" => "f.npy",
+            "topk" => "f.npy -k 3",
+            _ => "i.npy",
+        };
+        let line = format!("{operation} {file} --by-key k.npy --verify");
+        let output = folder.run(&line);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        let lines: Vec<_> = text(&output.stdout).lines().collect();
+        assert_eq!((lines.len(), lines[0]), (4, "shape (3,)"), "{line}");
+        for (line, start) in lines[1..].iter().zip(["5 9 ", "3 9 ", "5 18 "]) {
+            assert!(line.starts_with(start), "{operation}: {line}");
+        }
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains("3 of 3 results agree with the CPU's"), "{line}: {stderr}");
+
+        let settings = if operation == "topk" { "-k 3" } else { "" };
+        let line = format!("{operation} w.npy {settings} --by-key k.npy --bins 6");
+        if !OPERATIONS.contains(&operation) {
+            let error = format!("{operation} reduces runs of keys, and no bins; these operations");
+            refused(&folder, &line, &error);
+        } else if operation == "sum" {
+            assert!(folder.run(&line).status.success(), "{line}");
+        } else {
+            refused(&folder, &line, "bin 0 is empty");
+        }
+    }
+}
+
+/// The results of runs are those of the segments between the same places, to the last digit.
+#[test]
+fn runs_are_the_segments_of_their_offsets() {
+    let folder = Folder::new();
+    let of_keys = some_keys(2000);
+    folder.write("k.npy", &keys("<i8", &of_keys));
+    let mut offsets = vec![0];
+    for run in of_keys.chunk_by(|a, b| a == b) {
+        offsets.push(offsets[offsets.len() - 1] + run.len() as i64);
+    }
+    folder.write("o.npy", &keys("<u4", &offsets));
+    for descr in ["|u1", "<i4", "<f4", "<f8"] {
+        folder.write("x.npy", &Input::new(descr, &[2000], false).npy());
+        for operation in help::operations() {
+            let operation = if operation == "topk" { "topk -k 5".to_owned() } else { operation };
+            let line = |how: &str| format!("{operation} x.npy {how} --json");
+            let (runs, segments) = (line("--by-key k.npy"), line("--segments o.npy"));
+            let (runs, segments) = (folder.run(&runs), folder.run(&segments));
+            assert_eq!(runs.status.code(), segments.status.code(), "{descr} {operation}");
+            if runs.status.success() {
+                let [runs, segments] = [runs, segments].map(|output| {
+                    serde_json::from_slice::<Value>(&output.stdout).expect("one JSON object")
+                });
+                for field in ["results", "result_type", "wrapped"] {
+                    assert_eq!(runs[field], segments[field], "{descr} {operation}");
+                }
             }
         }
     }
@@ -181,6 +259,50 @@ fn a_sum_of_integers_is_exact() {
     folder.write("k.npy", &keys("|u1", &[0, 1, 1, 2, 3, 4]));
     let output = folder.run("sum x.npy --by-key k.npy --verify");
     assert!(text(&output.stdout).contains("\n1 2 4611686018427387899\n"));
+    folder.write("k.npy", &keys("|u1", &[0, 1, 2, 2, 4, 4]));
+    let stdout = |line: &str| text(&folder.run(line).stdout).to_owned();
+    assert_eq!(
+        stdout("sum x.npy --by-key k.npy --verify"),
+        "shape (4,)\n0 1 4611686018427387904\n1 1 -5\n2 2 -4611686018427387904\n\
+         4 2 -9223372036854775807\n"
+    );
+    folder.write("k.npy", &keys("|u1", &[0, 0, 1, 1, 1, 1]));
+    let large = [i64::MIN, i64::MIN, i64::MAX, i64::MAX, 5, 6];
+    let large: Vec<u8> = large.into_iter().flat_map(i64::to_le_bytes).collect();
+    folder.write("x.npy", &npy("<i8", &[6], false, &large));
+    assert_eq!(
+        stdout("sum x.npy --by-key k.npy --verify"),
+        "shape (2,)\n0 2 -18446744073709551616\n1 4 18446744073709551625\n"
+    );
+    let wrapped = folder.run("wrapping-sum x.npy --by-key k.npy --verify");
+    assert_eq!(text(&wrapped.stdout), "shape (2,)\n0 2 0\n1 4 9\n");
+    let checked = folder.run("checked-sum x.npy --by-key k.npy");
+    assert_eq!((checked.status.code(), text(&checked.stdout)), (Some(1), ""));
+    assert!(text(&checked.stderr).contains("result 0: "), "{}", text(&checked.stderr));
+}
+
+#[test]
+fn elements_of_128_bits_have_runs() {
+    let folder = Folder::new();
+    let elements = [i128::MAX, 1, -7, i128::MIN];
+    let bytes: Vec<u8> = elements.into_iter().flat_map(i128::to_le_bytes).collect();
+    folder.write("k.npy", &keys("<u2", &[8, 8, 8, 1]));
+    for (operation, lines) in [
+        (
+            "max",
+            ["170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"],
+        ),
+        ("argmin", ["2", "0"]),
+        (
+            "sum",
+            ["170141183460469231731687303715884105721", "-170141183460469231731687303715884105728"],
+        ),
+    ] {
+        let line = format!("{operation} - --type i128 --by-key k.npy --verify");
+        let output = folder.run_with(&line, &bytes);
+        let expected = format!("shape (2,)\n8 3 {}\n1 1 {}\n", lines[0], lines[1]);
+        assert_eq!(text(&output.stdout), expected, "{line}: {}", text(&output.stderr));
+    }
 }
 
 #[test]
@@ -226,10 +348,16 @@ fn what_has_no_keys_is_refused() {
         ("sum x.npy --by-key k.npy --piece 16", "reduced by key is loaded as a whole"),
         ("sum x.npy x.npy --by-key k.npy", "one array is reduced by key, not x.npy and x.npy"),
         ("dot x.npy x.npy --by-key k.npy", "dot takes two arrays"),
-        ("product x.npy --by-key k.npy", "product reduces no keys, and these do: sum, mean"),
-        ("exact float.npy --by-key k.npy", "exact reduces no keys, and these do: sum, mean"),
+        (
+            "product x.npy --by-key k.npy --bins 3",
+            "product reduces runs of keys, and no bins; these operations have bins: sum, mean",
+        ),
+        (
+            "norm2 x.npy --by-key k.npy",
+            "x.npy: there is no norm2 of i32 elements: it has bool, i8, u8, i16, u16, f16, bf16",
+        ),
         ("minmax x.npy --by-key k.npy --output y.npy", "one number for each key"),
-        ("sum bytes.npy --by-key k.npy", "there is no sum of runs of i8 elements"),
+        ("exact bytes.npy --by-key k.npy", "there is no exact of i8 elements"),
         ("sum bytes.npy --by-key k.npy --bins 3", "there is no sum of bins of i8 elements"),
         ("bincount negative.npy --bins 5", "key 3 is -7, and bins go from 0 to 4"),
         ("bincount i1.npy --bins 5", "i1.npy: keys of bins are u8"),

@@ -104,15 +104,15 @@ impl<'a> Place<'a> {
     ) -> anyhow::Result<Placed>
     where
         T: Value,
-        O: RowOperation<T, Raw: Numbers> + SegmentOperation<T>,
+        O: RowOperation<T, RowRaw: Numbers> + SegmentOperation<T>,
     {
         self.lab.begin(&case.name);
         let device = &self.lab.device;
-        let raw_bytes = size_of::<O::Raw>() as u64;
+        let raw_bytes = size_of::<O::RowRaw>() as u64;
         let (rows, bytes) = (usize::try_from(case.rows())?, case.span() * case.element.size());
         // The kernels copy packs of 16 bytes.
         let packs = |bytes: u64| bytes.div_ceil(16);
-        let mut out = device.alloc::<O::Raw>(rows + 16_usize.div_ceil(raw_bytes as usize))?;
+        let mut out = device.alloc::<O::RowRaw>(rows + 16_usize.div_ceil(raw_bytes as usize))?;
         let target =
             device.alloc::<T>(usize::try_from(packs(bytes) * 16 / case.element.size())?)?;
         let log = device.alloc::<u8>(usize::try_from(packs(raw_bytes * case.rows()) * 16)?)?;

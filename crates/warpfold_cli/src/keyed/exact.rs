@@ -9,7 +9,7 @@ use crate::{
     wrap::lowest_bits,
 };
 
-/// The exact sum of integers that have one key. The device has found the lowest 64 bits of it. They
+/// The exact sum of integers in one bin. The device has found the lowest 64 bits of it. They
 /// are all its bits, unless there are so many integers that the sum may have more: then the CPU
 /// finds them. The sum of floats stays as it is.
 pub(crate) fn exact_sum<T: Number>(answer: Answer, elements: &[T], dtype: Dtype) -> Answer {

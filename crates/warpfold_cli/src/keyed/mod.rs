@@ -162,20 +162,15 @@ macro_rules! of_keys {
     };
 }
 
-/// Opens a bench that reduces an array by key.
-pub(crate) fn bench<'a, T: Item, O>(
+/// Opens a bench that reduces an array into bins.
+pub(crate) fn bench_of_bins<'a, T: Item, O: BinOperation<T>>(
     device: &Device,
     reduction: O,
     elements: &[T],
     keyed: &'a Keyed,
     meaning: &'a Meaning<O::Output>,
-) -> Result<Box<dyn PartBench + 'a>, Error>
-where
-    O: SegmentOperation<T> + BinOperation<T>,
-{
-    let Some(bins) = keyed.bins else {
-        return bench_of_runs(device, reduction, elements, keyed, meaning);
-    };
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    let bins = keyed.bins.expect("the arguments ask for bins");
     of_keys!(keyed, |keys| bins::open(device, reduction, elements, (keyed, keys, bins), meaning))
 }
 
