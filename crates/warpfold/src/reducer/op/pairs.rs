@@ -27,7 +27,7 @@ use crate::reducer::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dot;
 
-kernels!(whole Dot, dot: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+kernels!(pairs Dot, dot: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> Dot: Pair, KernelClass::Pair, "dot product";
@@ -53,7 +53,7 @@ operation! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SquaredDistance;
 
-kernels!(whole SquaredDistance, ssd: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+kernels!(pairs SquaredDistance, ssd: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> SquaredDistance: Pair, KernelClass::Pair, "squared distance";
