@@ -1,6 +1,6 @@
 //! Rows of two arrays, whose elements are taken in pairs.
 
-use rand::{Rng, rngs::StdRng};
+use rand::Rng;
 use warpfold::{
     Array, Device, Dot, Error, Item, SquaredDistance, Sum,
     testing::{Instrument, Seen},
@@ -18,7 +18,7 @@ struct Case {
 
 impl Case {
     /// Small whole numbers, whose sums of products are exact in any order.
-    fn new(random: &mut StdRng, shape: &[u64]) -> Self {
+    fn new(random: &mut impl Rng, shape: &[u64]) -> Self {
         let mut order: Vec<usize> = (0..shape.len()).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, random.random_range(0..=i));
