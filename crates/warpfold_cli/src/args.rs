@@ -57,7 +57,7 @@ pub(crate) struct ReduceArgs {
 
     /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
     /// the end. There is one result for each index of the other axes. The array must be a .npy file
-    /// or of a .npz file
+    /// or of a .npz file. Two arrays, as of dot, are broadcast to one shape as in NumPy
     #[arg(
         long,
         value_name = "AXES",
