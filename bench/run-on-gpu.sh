@@ -13,8 +13,12 @@
 #              reducer.txt, reducer.json
 #   rows       times reductions of rows and along axes beside CUB, PyTorch and a twin: rows.txt,
 #              rows.json
+#   rows_place times what such reductions add between two other kernels, beside CUB and PyTorch:
+#              rows-place.txt, rows-place.json
 #   segments   times reductions of segments, by key and into bins beside CUB and a twin:
-#              segments.txt, segments.json
+#              segments.txt, segments.json, segments-N.json for N elements
+#   targets    compares the numbers of the stages rows, rows_place and segments with the targets:
+#              targets.txt
 #   place      times what a reduction adds between two other kernels, beside the same peers:
 #              place.txt, place.json, place.csv
 #   accuracy   compares the errors and times of sums of floats with NumPy's and CUB's:
@@ -44,7 +48,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers reducer rows segments place accuracy lab first load reduce soak sanitizer replay}
+stages=${*:-tests peers reducer rows rows_place segments targets place accuracy lab first load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -133,9 +137,21 @@ stage_rows() {
     verdict "rows" $? "$(grep -o 'missing: .*' "$out/rows.log" || echo "all peers"); table in rows.txt"
 }
 
+stage_rows_place() {
+    timeout 300 "$bundle/tree/bench/peers/compare-rows-place.sh" "$out" >/dev/null 2>"$out/rows-place.log"
+    verdict "rows-place" $? "$(grep -o 'missing: .*' "$out/rows-place.log" || echo "all peers"); table in rows-place.txt"
+}
+
+# CASES is quick, full, or a part of names; full if it is not set.
 stage_segments() {
-    timeout 540 "$bundle/tree/bench/peers/compare-segments.sh" "$out" >/dev/null 2>"$out/segments.log"
+    timeout 540 "$bundle/tree/bench/peers/compare-segments.sh" "$out" "${CASES:-full}" >/dev/null 2>"$out/segments.log"
     verdict "segments" $? "$(grep -o 'missing: .*' "$out/segments.txt" || echo "all peers"); tables in segments.txt"
+}
+
+# Reads what the stages rows, rows_place and segments have written.
+stage_targets() {
+    targets "$out" >"$out/targets.log" 2>&1
+    verdict "targets" $? "$(grep 'targets are met' "$out/targets.log" || tail -1 "$out/targets.log")"
 }
 
 # Compiles the peers of reductions in place into a folder. The second argument is the folder of a
@@ -304,5 +320,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # These files serve only to look into a failure, so they go into one archive.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^(reducer|place)[.]build(-newer)?[.]log$|^place[.](torch[.])?(log|jsonl)$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^(reducer|place)[.]build(-newer)?[.]log$|^place[.](torch[.])?(log|jsonl)$|^targets[.]log$'))
 [ "$failures" -eq 0 ]

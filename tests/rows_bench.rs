@@ -41,8 +41,34 @@ fn quick_cases_are_checked_and_measured_in_each_round() {
 }
 
 #[test]
+fn all_cases_in_place_are_checked_and_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows-place.json");
+    let small = ["--place", "--bytes", "8192", "--samples", "1"];
+    let output = run(&[&small[..], &["--json", file.to_str().unwrap()]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+
+    let list = String::from_utf8(run(&["--place", "--list"]).stdout).unwrap();
+    let json: Json = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.len() > 60 && rows.len() == list.lines().count());
+    for (row, name) in rows.iter().zip(list.lines()) {
+        assert_eq!(row["name"], name);
+        assert_eq!(row["has_offsets"], name.contains("segments"), "{name}");
+        let ours = &row["times"]["warpfold"];
+        for time in [&row["without_us"], &row["empty_us"], &ours["median_us"]] {
+            assert!(time.as_f64().unwrap() > 0.0, "{name}");
+        }
+        assert!(ours["added_us"].is_f64(), "{name}");
+    }
+}
+
+#[test]
 fn unknown_cases_are_refused() {
-    let output = run(&["--cases", "f32 sum,nonsense"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
+    for more in [&[][..], &["--place"]] {
+        let output = run(&[more, &["--cases", "f32 sum,nonsense"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
+    }
 }

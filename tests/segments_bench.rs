@@ -49,6 +49,22 @@ fn all_cases_are_checked_and_measured() {
 }
 
 #[test]
+fn quick_cases_are_some_of_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("segments.json");
+    let quick = ["--n", "2000", "--samples", "1", "--cases", "quick", "--json"];
+    let output = run(&[&quick[..], &[file.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Json = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!((30..50).contains(&rows.len()), "{}", rows.len());
+    assert!(rows.iter().all(|row| row["elements"] == 2000));
+    for kind in ["f32 all of 16", "f32 by key all of 4", "f16 all", "f64 by key", "u8 count into"] {
+        assert!(rows.iter().any(|row| row["name"].as_str().unwrap().starts_with(kind)), "{kind}");
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     for args in [["--cases", "nonsense"], ["--samples", "0"], ["--n", "4294967296"]] {
         let output = run(&args);

@@ -12,7 +12,8 @@
 #            the machine has nvcc; empty: no twin and no CUB
 #   SAMPLES  the number of measurements of each case in each round
 #   ROUNDS   the number of rounds
-#   TORCH    the options of rows.py, such as --compile; set but empty: PyTorch is left out
+#   TORCH    the options of rows.py; set but empty: PyTorch is left out; not set: --compile quick
+#            for the quick cases and --compile full for others
 #   DEVICE   the device, cuda if it is not set
 
 set -euo pipefail
@@ -20,17 +21,20 @@ sources=$(cd "$(dirname "$0")" && pwd)
 out=$1
 cases=${2:-quick}
 samples=${SAMPLES:-31}
-torch=${TORCH- }
+if [ "$cases" = quick ]; then torch="--compile quick --seconds 60"; else torch="--compile full"; fi
+torch=${TORCH-$torch}
 args=()
 missing=()
+status=0
 mkdir -p "$out"
 rm -f "$out/rows.json" "$out/rows-torch.json"
 
 peers=$("$sources/row-peers.sh" "$out")
 if [ -n "$peers" ]; then args+=(--peers "$peers"); else missing+=("the twin and CUB"); fi
-# The program's own table lacks PyTorch, so it is not shown.
+# The program's own table lacks PyTorch, so it is not shown. If a case fails, all others are in the
+# files.
 rows --device "${DEVICE:-cuda}" --cases "$cases" --samples "$samples" --rounds "${ROUNDS:-1}" --json "$out/rows.json" \
-    ${args[@]+"${args[@]}"} >"$out/rows-own.txt"
+    ${args[@]+"${args[@]}"} >"$out/rows-own.txt" || status=$?
 files=("$out/rows.json")
 if [ -n "$torch" ]; then
     # The variable holds options, which are split into words.
@@ -44,3 +48,4 @@ if [ -n "$torch" ]; then
 fi
 [ ${#missing[@]} -eq 0 ] || (IFS=,; printf 'missing: %s\n' "${missing[*]}") >&2
 python3 "$sources/rows.py" --join "${files[@]}" | tee "$out/rows.txt"
+exit $status

@@ -227,20 +227,17 @@ HOLDS, MARGIN_US, MOST_HOLD_US = 20, 20, 20_000
 PLACE_SAMPLES = 31
 
 
-class Place:
-    """PyTorch's reductions between the kernels that `reducer --way place --kernels` prints."""
+class Kernels:
+    """The kernels of a file of PTX, which run on the device that PyTorch uses."""
 
-    def __init__(self, library, file):
-        self.library, self.torch = library, library.torch
+    def __init__(self, file, names):
         self.driver = ctypes.CDLL("libcuda.so.1")
-        self.multiprocessors = self.torch.cuda.get_device_properties(0).multi_processor_count
-        self.hold_us = 1000
         with open(file, "rb") as ptx:
             text = ptx.read() + b"\0"
         module = ctypes.c_void_p()
         self.ensure(self.driver.cuModuleLoadData(ctypes.byref(module), text), "cuModuleLoadData")
         self.kernels = {}
-        for name in ["produce", "produce_with_code", "consume", "hold"]:
+        for name in names:
             kernel = ctypes.c_void_p()
             found = self.driver.cuModuleGetFunction(ctypes.byref(kernel), module, name.encode())
             self.ensure(found, "cuModuleGetFunction")
@@ -251,13 +248,25 @@ class Place:
         if code != 0:
             raise RuntimeError(f"{call}: CUresult {code}")
 
-    def launch(self, name, grid, block, args):
+    def launch(self, name, grid, block, args, stream):
+        """Launches a kernel on a stream of PyTorch. The arguments are numbers of ctypes."""
         pointers = (ctypes.c_void_p * len(args))(*[ctypes.addressof(arg) for arg in args])
-        stream = ctypes.c_void_p(self.library.stream.cuda_stream)
-        code = self.driver.cuLaunchKernel(
-            self.kernels[name], grid, 1, 1, block, 1, 1, 0, stream, pointers, None
-        )  # fmt: skip
+        on = ctypes.c_void_p(stream.cuda_stream)
+        code = self.driver.cuLaunchKernel(self.kernels[name], grid, 1, 1, block, 1, 1, 0, on, pointers, None)
         self.ensure(code, "cuLaunchKernel")
+
+
+class Place:
+    """PyTorch's reductions between the kernels that `reducer --way place --kernels` prints."""
+
+    def __init__(self, library, file):
+        self.library, self.torch = library, library.torch
+        self.multiprocessors = self.torch.cuda.get_device_properties(0).multi_processor_count
+        self.hold_us = 1000
+        self.kernels = Kernels(file, ["produce", "produce_with_code", "consume", "hold"])
+
+    def launch(self, name, grid, block, args):
+        self.kernels.launch(name, grid, block, args, self.library.stream)
 
     def produce(self, producer, packs, memory, other):
         count = memory.numel() * memory.element_size() // 16

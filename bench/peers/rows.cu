@@ -13,6 +13,7 @@
 // it writes the number of bytes that temp must have to *temp_bytes, and starts nothing. It writes
 // one result for each row:
 //   sum     float for f16 and f32, int64_t for i32, uint64_t for u8, double for f64
+//   min     the least element
 //   max     the greatest element
 //   argmin  the index of the least element, an int, and behind it the element
 //   argmax  the same of the greatest element
@@ -124,11 +125,24 @@ ROWS(sum, f64, double, double) { return cub::DeviceSegmentedReduce::Sum(temp, *t
 SUM(f16, __half, float)
 SUM(i32, int32_t, int64_t)
 SUM(u8, uint8_t, uint64_t)
-ROWS(max, f32, float, float) { return cub::DeviceSegmentedReduce::Max(temp, *temp_bytes, in, out, SIZES, on); }
 
-using Indexed = cuda::std::pair<int, float>;
-ROWS(argmin, f32, float, Indexed) { return cub::DeviceSegmentedReduce::ArgMin(temp, *temp_bytes, in, out, SIZES, on); }
-ROWS(argmax, f32, float, Indexed) { return cub::DeviceSegmentedReduce::ArgMax(temp, *temp_bytes, in, out, SIZES, on); }
+template <typename T>
+using Indexed = cuda::std::pair<int, T>;
+
+#define EXTREMES(type, T)                                                                                            \
+    ROWS(min, type, T, T) { return cub::DeviceSegmentedReduce::Min(temp, *temp_bytes, in, out, SIZES, on); }          \
+    ROWS(max, type, T, T) { return cub::DeviceSegmentedReduce::Max(temp, *temp_bytes, in, out, SIZES, on); }          \
+    ROWS(argmin, type, T, Indexed<T>) {                                                                              \
+        return cub::DeviceSegmentedReduce::ArgMin(temp, *temp_bytes, in, out, SIZES, on);                            \
+    }                                                                                                                \
+    ROWS(argmax, type, T, Indexed<T>) {                                                                              \
+        return cub::DeviceSegmentedReduce::ArgMax(temp, *temp_bytes, in, out, SIZES, on);                            \
+    }
+EXTREMES(f32, float)
+EXTREMES(f64, double)
+EXTREMES(f16, __half)
+EXTREMES(i32, int32_t)
+EXTREMES(u8, uint8_t)
 
 #define SEGMENTS(type, T, Out)                                                                                       \
     extern "C" cudaError_t cub_segments_sum_##type(void *temp, size_t *temp_bytes, const T *in, uint64_t segments,   \

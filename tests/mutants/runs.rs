@@ -7,16 +7,19 @@ use super::shipped::{Mutant, Outcome, all_are_found, ptx};
 
 /// The kernel.
 const ENTRY: &str = "runs_keys_u32";
-/// Keys of a tile.
+/// Keys of a tile of one part.
 const TILE: u64 = 8192;
-/// Tiles. There are more than a block sees in one look.
+/// Tiles of one part. There are more than a block sees in one look.
 const TILES: u64 = 40;
 
-/// The keys: runs of 1 to 11, and behind them one that spans several tiles.
+/// The keys: runs of 1, then of 1 to 11, and behind them one that spans several tiles. So there are
+/// warps that list all their heads, and warps that list a part of them.
 fn keys() -> Vec<u32> {
-    let n = TILE * TILES - 5;
+    let n = TILE as usize * TILES as usize - 5;
+    let different = 1..n as u32 / 4;
     let short = (0..).flat_map(|i: u32| std::iter::repeat_n(i, i as usize % 11 + 1));
-    short.take(3 * n as usize / 4).chain(std::iter::repeat(u32::MAX)).take(n as usize).collect()
+    let before_last = different.chain(short).take(3 * n / 4);
+    before_last.chain(std::iter::repeat(u32::MAX)).take(n).collect()
 }
 
 /// Memory with the keys, the arguments of a launch, and where the results will be.
@@ -31,7 +34,7 @@ struct Problem {
 }
 
 impl Problem {
-    fn new(memory: Memory) -> Self {
+    fn new(memory: Memory, parts: u32) -> Self {
         let keys = keys();
         let upload = |bytes: &[u8]| {
             let address = memory.alloc(bytes.len() as u64).unwrap();
@@ -45,6 +48,7 @@ impl Problem {
         let args = vec![
             Arg::Pointer(input),
             Arg::U64(n),
+            Arg::U32(parts),
             Arg::Pointer(unique),
             Arg::Pointer(offsets),
             Arg::U32(2),
@@ -81,7 +85,7 @@ fn config(seed: Option<u64>) -> LaunchConfig {
 
 fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
-    let problem = Problem::new(Memory::checked(16 << 20));
+    let problem = Problem::new(Memory::checked(16 << 20), 1);
     let kernel = module.kernel(ENTRY).unwrap();
     let checked = check(kernel, &config(seed), &problem.args, &problem.memory).unwrap();
     Outcome::new(&checked, || problem.is_right())
@@ -110,11 +114,26 @@ fn the_kernel_for_keys_ends_with_few_blocks_at_a_time() {
     let module = Module::from_ptx(ENTRY, &ptx(ENTRY)).unwrap();
     for workers in [1, 2] {
         for seed in [None, Some(3), Some(4), Some(5)] {
-            let problem = Problem::new(Memory::new(16 << 20));
+            let problem = Problem::new(Memory::new(16 << 20), 1);
             let config = LaunchConfig { workers: Some(workers), ..config(seed) };
             let kernel = module.kernel(ENTRY).unwrap();
             launch(kernel, &config, &problem.args, &problem.memory).unwrap();
             assert!(problem.is_right(), "{workers} workers, seed {seed:?}");
         }
+    }
+}
+
+/// Only arrays of many millions of keys have tiles of several parts on a device, so the kernel is
+/// launched here without the library.
+#[test]
+fn tiles_of_several_parts_give_the_same_runs() {
+    let module = Module::from_ptx(ENTRY, &ptx(ENTRY)).unwrap();
+    for parts in 1..=8 {
+        let problem = Problem::new(Memory::checked(16 << 20), parts);
+        let grid = TILES.div_ceil(parts.into()) as u32;
+        let config = LaunchConfig { budget: Some(1 << 24), ..LaunchConfig::new(grid, 256) };
+        let kernel = module.kernel(ENTRY).unwrap();
+        let checked = check(kernel, &config, &problem.args, &problem.memory).unwrap();
+        Outcome::new(&checked, || problem.is_right()).assert_clean(&format!("{parts} parts"));
     }
 }

@@ -25,6 +25,12 @@ impl Outcome {
         Self { classes, text: text.join("\n"), is_right }
     }
 
+    /// Asserts that nothing was found, and that the memory is right. `what` was launched.
+    pub(crate) fn assert_clean(&self, what: &str) {
+        assert!(self.classes.is_empty(), "{what}:\n{}", self.text);
+        assert!(self.is_right, "{what}: the results are wrong");
+    }
+
     /// The outcome of two launches.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.classes.extend(other.classes);
@@ -58,9 +64,7 @@ pub(crate) fn all_are_found(
 ) {
     let ptx = ptx(entry);
     for seed in SEEDS {
-        let clean = run(&ptx, seed);
-        assert!(clean.classes.is_empty(), "seed {seed:?}:\n{}", clean.text);
-        assert!(clean.is_right, "seed {seed:?}: the results are wrong");
+        run(&ptx, seed).assert_clean(&format!("seed {seed:?}"));
     }
     let mut failures = Vec::new();
     for &Mutant(name, class, (find, nth, of), with) in mutants {

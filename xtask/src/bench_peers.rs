@@ -1,5 +1,6 @@
 //! `cargo xtask bench-peers`: times reductions beside CUB, Thrust, PyTorch, CuPy and kernels in
-//! CUDA C++: of whole arrays, of rows and along axes, and of segments and by key.
+//! CUDA C++: of whole arrays, of rows and along axes, alone and between a producer and a consumer,
+//! and of segments, by key and into bins. The last table says which targets are met.
 //!
 //! This command builds the benchmarks. The scripts in bench/peers do the rest, because they also
 //! run on a GPU machine without Rust.
@@ -17,11 +18,14 @@ pub(crate) struct Args {
     out: PathBuf,
 
     /// The tables to make
-    #[arg(long, value_delimiter = ',', default_values = ["reducer", "rows", "segments"])]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_values = ["reducer", "rows", "rows-place", "segments", "targets"]
+    )]
     tables: Vec<Comparison>,
 
-    /// The cases of whole arrays and of rows to measure: quick, full, or parts of the names of
-    /// cases, such as sum_f32,argmin. Of segments all cases are measured
+    /// The cases to measure: quick, full, or parts of the names of cases, such as sum_f32,argmin
     #[arg(long, default_value = "full")]
     cases: String,
 }
@@ -33,17 +37,23 @@ enum Comparison {
     Reducer,
     /// Rows, columns and other axes
     Rows,
+    /// Rows, columns and segments between a producer and a consumer
+    RowsPlace,
     /// Segments with offsets, runs of keys, and bins
     Segments,
+    /// The targets, from the numbers of the other tables that are in the folder
+    Targets,
 }
 
 impl Comparison {
     /// The name of the benchmark, and the script that runs it beside its peers.
-    fn names(self) -> (&'static str, &'static str) {
+    fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::Reducer => ("reducer", "compare.sh"),
-            Self::Rows => ("rows", "compare-rows.sh"),
-            Self::Segments => ("segments", "compare-segments.sh"),
+            Self::Reducer => ("reducer", Some("compare.sh")),
+            Self::Rows => ("rows", Some("compare-rows.sh")),
+            Self::RowsPlace => ("rows", Some("compare-rows-place.sh")),
+            Self::Segments => ("segments", Some("compare-segments.sh")),
+            Self::Targets => ("targets", None),
         }
     }
 }
@@ -57,14 +67,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folder = program.executable().parent().context("a program without a folder")?;
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([folder.to_owned()].into_iter().chain(env::split_paths(&path)))?;
-    for (&table, (name, script)) in args.tables.iter().zip(names) {
-        let mut compare = Command::new("bash");
-        compare
-            .arg(root.join("bench/peers").join(script))
-            .arg(root.join(&args.out))
-            .args((table != Comparison::Segments).then_some(&args.cases))
-            .env("PATH", &path);
-        let status = compare.status().context("cannot run bash")?;
+    let out = root.join(&args.out);
+    for (name, script) in names {
+        let mut compare = if let Some(script) = script {
+            let mut bash = Command::new("bash");
+            bash.arg(root.join("bench/peers").join(script)).arg(&out).arg(&args.cases);
+            bash
+        } else {
+            let mut program = Command::new(folder.join(name));
+            program.arg(&out);
+            program
+        };
+        let status = compare.env("PATH", &path).status();
+        let status = status.with_context(|| format!("cannot run the comparison of {name}"))?;
         ensure!(status.success(), "the comparison of {name} failed");
     }
     Ok(())

@@ -110,7 +110,7 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         module: name.strip_suffix(SINGLE).unwrap_or(name).to_owned(),
         // The kernels of these operations compute in double precision, whatever the element is, or,
         // as `nansum`, have a result in double precision.
-        element: (!["exact", "moments", "nansum", "wide"].contains(&op))
+        element: (!["exact", "repair", "moments", "nansum", "wide"].contains(&op))
             .then(|| element.to_owned()),
         op: Some(op.to_owned()),
         // Without this bound ptxas uses only 32 registers, and half of the loads wait for the
@@ -149,24 +149,33 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
     let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
     KernelTraits {
         // Rows have a barrier behind the table of the dimensions, and one where a team of warps
-        // meets.
-        barriers: Some(if has_table { 2 } else { 0 }),
+        // meets. Sums that are made again have a barrier behind the look at the note, one on each
+        // side of the marked rows of a block, and those of exact sums, with one more behind the
+        // result.
+        barriers: Some(match op {
+            "repair" => 9,
+            _ if has_table => 2,
+            _ => 0,
+        }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
         // would spill, or where the shared memory has room for no more. Moments and lists of long
-        // elements of segments need a few registers more than 512 threads leave. The shared memory
-        // has room for 448 threads with such lists, and on sm_120 for less than 384.
+        // elements of segments need a few registers more than 512 threads leave. On sm_120 the
+        // shared memory has room for less than 384 threads. Rows of two arrays need up to 110
+        // registers, because each array has strides of its own.
         most_threads: Some(match (op, has_table) {
+            ("repair", _) => 256,
             ("moments", false) => 384,
-            ("top4", false) if bits == Some(64) => 448,
-            ("top8", false) if bits == Some(64) => 384,
-            ("moments" | "top4" | "top8", _) | (_, false) => 512,
+            ("top4" | "top8", false) if bits == Some(64) => 384,
+            ("moments" | "top4" | "top8" | "exact" | "dot" | "ssd", _) | (_, false) => 512,
             _ if rest.ends_with("128") => 512,
             _ => 640,
         }),
-        later_most_threads: has_table.then_some(match (op, bits) {
+        later_most_threads: Some(match (op, bits) {
             ("logsumexp", Some(64)) => 384,
-            ("moments" | "logsumexp" | "nansum" | "top4" | "top8", _) | ("minmax", Some(16)) => 512,
+            ("moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair", _)
+            | ("dot" | "ssd", _)
+            | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,
@@ -342,9 +351,16 @@ mod tests {
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
+        let pairs = super::traits("rows_dot_f32");
+        assert_eq!((pairs.most_threads, pairs.later_most_threads), (Some(512), Some(512)));
         assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
+        for name in ["rows_repair_f32", "segments_repair_f32"] {
+            let traits = super::traits(name);
+            assert_eq!((traits.barriers, traits.most_threads), (Some(9), Some(256)), "{name}");
+            assert_eq!(traits.element, None, "{name} computes in double precision");
+        }
         assert_eq!(super::traits("segments_moments_bf16").most_threads, Some(384));
-        assert_eq!(super::traits("segments_top4_f64").most_threads, Some(448));
+        assert_eq!(super::traits("segments_top4_f64").most_threads, Some(384));
         assert_eq!(super::traits("segments_top8_f64").most_threads, Some(384));
         assert_eq!(super::traits("segments_top8_f32").most_threads, Some(512));
         assert_eq!(super::traits("runs_keys_u32").most_threads, Some(1024));

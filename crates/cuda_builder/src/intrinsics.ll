@@ -257,45 +257,12 @@ define internal void @__cuda_std_load_shared_pack(ptr %out, ptr %source) alwaysi
   ret void
 }
 
-define internal void @__cuda_std_copy_commit() alwaysinline nounwind {
-  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
-  %known = icmp uge i32 %arch, 800
-  br i1 %known, label %asynchronous, label %end
-asynchronous:
-  call void asm sideeffect "cp.async.commit_group;", "~{memory}"()
-  br label %end
-end:
-  ret void
-}
-
 define internal void @__cuda_std_copy_wait() alwaysinline nounwind {
   %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
   %known = icmp uge i32 %arch, 800
   br i1 %known, label %asynchronous, label %end
 asynchronous:
   call void asm sideeffect "cp.async.wait_all;", "~{memory}"()
-  br label %end
-end:
-  ret void
-}
-
-define internal void @__cuda_std_copy_wait_but_one() alwaysinline nounwind {
-  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
-  %known = icmp uge i32 %arch, 800
-  br i1 %known, label %asynchronous, label %end
-asynchronous:
-  call void asm sideeffect "cp.async.wait_group 1;", "~{memory}"()
-  br label %end
-end:
-  ret void
-}
-
-define internal void @__cuda_std_copy_wait_but_two() alwaysinline nounwind {
-  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
-  %known = icmp uge i32 %arch, 800
-  br i1 %known, label %asynchronous, label %end
-asynchronous:
-  call void asm sideeffect "cp.async.wait_group 2;", "~{memory}"()
   br label %end
 end:
   ret void

@@ -9,7 +9,7 @@ use std::{env, process::Command};
 
 use support::{Launch, Record, devices, skip};
 use warpfold::{
-    Device, DeviceError, Dot, Error, Sum,
+    Array, Device, DeviceError, Dot, Error, ReproducibleSum, Sum,
     device::{Arg, DeviceKind, LaunchShape},
     testing::Faults,
 };
@@ -28,7 +28,7 @@ fn total() -> f32 {
 type Work = fn(&Device) -> Result<(), Error>;
 
 /// Typical programs with their names. Each program gets only a device, and checks its result.
-const WORKS: [(&str, Work); 6] = [
+const WORKS: [(&str, Work); 7] = [
     ("a new reducer", |device| device.reducer::<f32, _>(Sum).map(drop)),
     ("a buffer", |device| {
         let buffer = device.upload(&values())?;
@@ -63,6 +63,16 @@ const WORKS: [(&str, Work); 6] = [
         graph.launch(&stream)?;
         stream.synchronize()?;
         assert_eq!(output.copy_to_host()?, [total()]);
+        Ok(())
+    }),
+    ("exact sums of rows and segments, one of which is made again", |device| {
+        let values = [1e38f32, 1e-45, 3e-12, -1e38, 0.5, 1e20, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let matrix = Array::new(&values, &[2, 6])?;
+        assert_eq!(device.reduce_rows(&matrix, ReproducibleSum)?, [1e20, 21.0]);
+        assert_eq!(device.reduce_segments(&values, &[0, 6, 12], ReproducibleSum)?, [1e20, 21.0]);
+        // The word of the workspace that says that there is a mark is a slot of other kernels.
+        let buffer = device.upload(&self::values())?;
+        assert_eq!(device.reduce(&buffer, Sum)?, total());
         Ok(())
     }),
     ("the host, in chunks", |device| {

@@ -276,11 +276,9 @@ pub(crate) fn command() -> Command {
             .mut_arg("k", |k| k.hide(!operation.is_top()))
             .mut_arg("smallest", |smallest| smallest.hide(!operation.is_top()))
             .mut_arg("condition", |condition| condition.hide(!operation.has_condition()))
-            .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
-            .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
             .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
             .mut_arg("by_key", |keys| keys.hide(!operation.has_keys()))
-            .mut_arg("bins", |bins| bins.hide(!operation.has_keys()))
+            .mut_arg("bins", |bins| bins.hide(!operation.has_bins()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
             })

@@ -239,7 +239,7 @@ struct Rows<'a, T: Item, O: ArraysOperation<T>> {
     /// The second array of a pair.
     second: Option<Buffer<T>>,
     axes: &'a Axes,
-    output: Buffer<O::Raw>,
+    output: Buffer<O::RowRaw>,
     stream: Stream,
     meaning: &'a Meaning<O::Output>,
 }
@@ -320,7 +320,7 @@ impl<T: Item, O: ArraysOperation<T>> PartBench for Rows<'_, T, O> {
     fn answers(&mut self) -> Result<Vec<Answer>, Error> {
         let (raw, length) = (self.output.copy_to_host()?, self.axes.length());
         // Each row has its own answer, because a sum that overflows is an answer too.
-        raw.into_iter().map(|raw| self.meaning.answer(O::finish(raw, length))).collect()
+        raw.into_iter().map(|raw| self.meaning.answer(O::finish_row(raw, length))).collect()
     }
 
     fn depth(&self, length: u64) -> Result<u64, Error> {

@@ -171,14 +171,9 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes, too.
-    pub(crate) const fn has_rows(self) -> bool {
-        !matches!(self, O::Exact)
-    }
-
     /// Whether the operation reduces the segments of an array, too.
     pub(crate) const fn has_segments(self) -> bool {
-        self.has_rows() && !self.is_pair()
+        !self.is_pair()
     }
 
     /// Whether the operation reduces runs of keys too.

@@ -139,11 +139,6 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         let able: Vec<_> = able.map(Operation::name).collect();
         return refuse(format!("{operation} reduces no keys, and these do: {}", able.join(", ")));
     }
-    if !operation.has_rows() {
-        return refuse(format!(
-            "{operation} reduces whole arrays only, and compensated has {part}s"
-        ));
-    }
     if args.bins.is_some() && !operation.has_bins() {
         return refuse(format!("{operation} reduces runs of keys, and no bins"));
     }

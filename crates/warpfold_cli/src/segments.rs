@@ -117,7 +117,7 @@ struct Bench<'a, T: Item, O: SegmentOperation<T>, B: Offset> {
     elements: Buffer<T>,
     segments: &'a Segments,
     offsets: Buffer<B>,
-    output: Buffer<O::Raw>,
+    output: Buffer<O::RowRaw>,
     status: Buffer<SegmentStatus>,
     stream: Stream,
     /// The last launch.

@@ -385,7 +385,7 @@ pub(crate) fn task(operation: Operation, dtype: Dtype, setting: u64) -> Option<B
         O::Sum | O::WrappingSum | O::CheckedSum => {
             choose!(at, integers, CheckedSum, single, exact_sum)
         }
-        O::Exact => choose!(at, floats, ReproducibleSum, without_parts, plain),
+        O::Exact => choose!(at, floats, ReproducibleSum, single, plain),
         O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
         O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
         O::Product => choose!(at, all, Product, single, plain),

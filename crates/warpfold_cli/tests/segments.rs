@@ -159,8 +159,6 @@ fn every_operation_has_segments_or_says_so() {
                 &format!("{operation} i.npy i.npy --segments o.npy"),
                 "takes two arrays",
             );
-        } else if operation == "exact" {
-            refused(&folder, &line, "--segments: exact reduces whole arrays only");
         } else {
             let output = folder.run(&line);
             assert!(output.status.success(), "{line}: {}", text(&output.stderr));

@@ -97,8 +97,9 @@ fn segments_and_runs_are_those_of_a_sort() {
     };
     let ends = [0usize, 1, 1, 30, 33, 300];
     folder.write("o.npy", &whole(&ends.map(|end| end as f64), "<u4").npy());
-    let keys: Vec<f64> = (0..300).map(|i| f64::from(i / 20 * 7 % 5)).collect();
-    folder.write("k.npy", &whole(&keys, "<i4").npy());
+    let keys: Vec<i32> = (0..300).map(|i| i / 20 * 7 % 5).collect();
+    let numbers: Vec<f64> = keys.iter().map(|&key| key.into()).collect();
+    folder.write("k.npy", &whole(&numbers, "<i4").npy());
     for (turn, descr) in ["|u1", "<i4", "<u8", "<f2", "<f4", "<f8"].into_iter().enumerate() {
         let input = Input::new(descr, &[300], false);
         folder.write("x.npy", &input.npy());

@@ -503,6 +503,7 @@ macro_rules! runs {
         pub unsafe fn $name(
             input: *const $t,
             n: u64,
+            parts: u32,
             unique: *mut $t,
             offsets: *mut u32,
             log: u32,
@@ -511,7 +512,7 @@ macro_rules! runs {
         ) {
             let outputs = $crate::runs::heads::Outputs { unique, offsets, log, runs };
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::runs::heads::<$t, $head>(input, n, outputs, words) }
+            unsafe { $crate::runs::heads::<$t, $head>(input, n, parts, outputs, words) }
         }
     )*};
 }
@@ -685,11 +686,8 @@ macro_rules! bin_counts {
 macro_rules! __count {
     ($count:ident: $op:ty => $raw:ty) => {
         const $count: usize = <<$op as $crate::Reduction>::Acc as $crate::words::Words>::COUNT;
-        // The host counts so many words for a slot, because it knows the raw results alone.
-        const {
-            let results = <$op as $crate::Reduction>::RESULTS;
-            assert!($count <= 2 || $count * 4 <= results * ::core::mem::size_of::<$raw>());
-        };
+        // The host counts so many words for a slot.
+        const { assert!($count <= <$op as $crate::Reduction>::SLOT_WORDS) };
     };
 }
 

@@ -24,7 +24,11 @@
 
 mod accumulator;
 mod cells;
+mod entry;
+mod expansion;
 pub mod item;
+pub mod repair;
+pub mod short;
 
 use self::accumulator::Accumulator;
 use self::cells::Cells;

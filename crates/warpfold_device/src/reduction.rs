@@ -58,6 +58,12 @@ pub trait Reduction {
     const IN_ANY_ORDER: bool = false;
     /// The most raw results that a row or a segment has.
     const RESULTS: usize = 1;
+    /// For how many words of an accumulator the host leaves room in a slot. It knows the raw
+    /// results alone, unless it is told otherwise.
+    const SLOT_WORDS: usize = {
+        let words = Self::RESULTS * size_of::<Self::Raw>() / 4;
+        if words < 2 { 2 } else { words }
+    };
     /// The state of a thread that has the accumulator `acc` and goes on with the element at
     /// `first`. It is called if [`IN_ANY_ORDER`](Self::IN_ANY_ORDER) is true.
     #[inline(always)]
@@ -73,10 +79,11 @@ pub trait Reduction {
     ) -> Self::Acc {
         Self::append(acc, Self::item(item, position))
     }
-    /// Writes the results of row or segment number `row` of `source`.
+    /// Writes the results of row or segment number `row` of `source`. `workspace` is what the launch
+    /// has as `slots`.
     ///
     /// # Safety
-    /// `output` has a place for each result of each row.
+    /// `output` has a place for each result of each row. One lane calls this.
     #[inline(always)]
     unsafe fn write(
         acc: Self::Acc,
@@ -84,6 +91,7 @@ pub trait Reduction {
         row: u64,
         index: impl Fn(Position) -> u64,
         _source: Self::Source,
+        _workspace: *mut u64,
     ) {
         // SAFETY: the caller's contract.
         unsafe { output.add(row as usize).write(Self::raw(acc, index)) };

@@ -33,6 +33,7 @@
 //!   before it asks for the sixth. Not measured.
 //! - Three are for `ssd` of i8, because with four ptxas spills registers for sm_120.
 
+use warpfold_device::exact::short::ExactSum;
 use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
 use warpfold_device::grid_reduction::Ticket;
 use warpfold_device::item::{Bf16, F16};
@@ -166,11 +167,27 @@ single! {
     wrapping, u32: u32 = Wrapping => u32, 8, Ticket;
 }
 
-warpfold_device::exact! {
-    reduce_exact_f16: F16 => Raw<f32, NARROW_LIMBS>, 4;
-    reduce_exact_bf16: Bf16 => Raw<f32, NARROW_LIMBS>, 4;
-    reduce_exact_f32: f32 => Raw<f32, NARROW_LIMBS>, 4;
-    reduce_exact_f64: f64 => Raw<f64, WIDE_LIMBS>, 8;
+/// Stamps out the kernels of the exact sum: for whole arrays with so many loads in flight, and for
+/// rows and segments, each with one that sums again where the first one has no proof.
+macro_rules! exact {
+    ($($t:ident => $value:ty, $limbs:ident, $loads:literal;)*) => {$(
+        pastey::paste! {
+            warpfold_device::exact! {
+                [<reduce_exact_ $t:lower>]: $t => Raw<$value, $limbs>, $loads;
+            }
+            warpfold_device::rows! { [<rows_exact_ $t:lower>]: $t = ExactSum<$t> => $value; }
+            warpfold_device::segments! { [<segments_exact_ $t:lower>]: $t = ExactSum<$t> => $value; }
+            warpfold_device::repair_rows! { [<rows_repair_ $t:lower>]: $t => $value, $limbs; }
+            warpfold_device::repair_segments! { [<segments_repair_ $t:lower>]: $t => $value, $limbs; }
+        }
+    )*};
+}
+
+exact! {
+    F16 => f32, NARROW_LIMBS, 4;
+    Bf16 => f32, NARROW_LIMBS, 4;
+    f32 => f32, NARROW_LIMBS, 4;
+    f64 => f64, WIDE_LIMBS, 8;
 }
 
 // Extremes, and where they are.

@@ -3,35 +3,44 @@
 //! one process, on one stream and over the same memory, and they take turns.
 //!
 //! Each measurement is a graph of some calls with the same input, so inputs that are smaller than
-//! the L2 cache are read from it. Results are checked before the calls are timed.
+//! the L2 cache are read from it. Results are checked before the calls are timed. With `--place`
+//! the program measures small and large arrays between a producer and a consumer instead.
 
 use std::{
+    cell::RefCell,
     fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, bail, ensure};
-use bench::{Times, gb_per_s, row_peers::RowPeers};
+use bench::row_peers::RowPeers;
 use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
-use warpfold::{ArgMax, LogSumExp, Max, MinMax, Moments, NanSum, Sum};
+use warpfold::{
+    ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, TopK,
+};
 use warpfold_lab::{
     cli,
     device::DeviceChoice,
-    output::{Cell, Column, Document, Format, Table, Width},
+    output::{Document, Format, Width},
 };
 
 use cases::{Case, Element, Operation};
 use data::Value;
-use measure::{Input, Lab, Samples, Who};
+use measure::{Input, Lab, Samples};
+use place::{Place, PlaceCase, Placed};
+use report::Rounds;
 
 mod cases;
+mod choice;
 mod data;
 mod measure;
+mod place;
+mod report;
 
 /// Times reductions of rows and along axes beside their peers
 #[derive(Parser)]
@@ -44,6 +53,11 @@ struct Args {
     /// The cases to measure: quick, full, or parts of the names of cases, such as `argmax,over 0`
     #[arg(long, default_value = "quick")]
     cases: String,
+
+    /// Measure what reductions add between a producer and a consumer. All names but quick and full
+    /// choose among the cases in place
+    #[arg(long)]
+    place: bool,
 
     /// Print the names of the cases and measure nothing
     #[arg(long)]
@@ -72,7 +86,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let cases = match check(&args).and_then(|()| cases::choose(&args.cases, args.bytes)) {
+    let cases = match check(&args).and_then(|()| choose(&args)) {
         Ok(cases) => cases,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -80,7 +94,8 @@ fn main() -> ExitCode {
         }
     };
     match run(&args, &cases) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -95,15 +110,34 @@ fn check(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The width of the table, in which no name of a case is broken.
-const TABLE_COLUMNS: usize = 130;
+const TABLE_COLUMNS: usize = 150;
 
-/// The samples of a case, one entry for each round.
-type Rounds = Vec<Samples>;
+/// What is measured.
+enum Cases {
+    /// Reductions alone.
+    Alone(Vec<Case>),
+    /// Reductions between a producer and a consumer.
+    InPlace(Vec<PlaceCase>),
+}
 
-fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
+fn choose(args: &Args) -> anyhow::Result<Cases> {
+    Ok(if args.place {
+        Cases::InPlace(place::choose(&args.cases, args.bytes)?)
+    } else {
+        Cases::Alone(choice::choose(&args.cases, args.bytes)?)
+    })
+}
+
+/// Measures and reports the cases, and returns whether all could be measured.
+fn run(args: &Args, cases: &Cases) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     if args.list {
-        return Ok(cases.iter().try_for_each(|case| writeln!(out, "{}", case.name))?);
+        let names: Vec<&str> = match cases {
+            Cases::Alone(cases) => cases.iter().map(|case| case.name.as_str()).collect(),
+            Cases::InPlace(cases) => cases.iter().map(|case| case.case.name.as_str()).collect(),
+        };
+        names.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+        return Ok(true);
     }
     cli::choose_driver();
     if let Some(folder) = warpfold_lab::ptx::folder(None) {
@@ -116,19 +150,28 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
         peers: args.peers.as_deref().map(RowPeers::open).transpose()?,
         samples: args.samples,
         start: Instant::now(),
+        failures: RefCell::default(),
         device,
     };
-    let mut measured = Vec::new();
-    for cases in cases.chunk_by(|one, other| one.element == other.element) {
-        let rounds = match cases[0].element {
-            Element::F32 => measure_all::<f32>(&lab, cases, args.rounds),
-            Element::F16 => measure_all::<f16>(&lab, cases, args.rounds),
-            Element::F64 => measure_all::<f64>(&lab, cases, args.rounds),
-            Element::I32 => measure_all::<i32>(&lab, cases, args.rounds),
-            Element::U8 => measure_all::<u8>(&lab, cases, args.rounds),
-        };
-        measured.extend(cases.iter().zip(rounds?));
-    }
+    let (title, mut table, rows, are_all) = match cases {
+        Cases::Alone(cases) => {
+            let measured = measure_all(&lab, cases, args.rounds)?;
+            let rows: Vec<Json> = measured
+                .iter()
+                .map(|(case, rounds)| report::to_json(case, rounds, lab.calls(case)))
+                .collect();
+            let are_all = rows.len() == cases.len();
+            ("Reductions of rows and along axes", report::table(&measured), rows, are_all)
+        }
+        Cases::InPlace(cases) => {
+            let measured = measure_in_place(&lab, cases)?;
+            let rows: Vec<Json> =
+                measured.iter().map(|(case, placed)| place::to_json(case, placed)).collect();
+            let are_all = rows.len() == cases.len();
+            ("What reductions of rows and along axes add", place::table(&measured), rows, are_all)
+        }
+    };
+    table.notes.extend(lab.failures.take());
     let peers = lab.peers.as_ref().map(RowPeers::versions).transpose()?;
     let environment = vec![
         ("device".to_owned(), lab.device.info().name.clone()),
@@ -137,8 +180,6 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
         ("rounds".to_owned(), args.rounds.to_string()),
     ];
     if let Some(file) = &args.json {
-        let rows: Vec<Json> =
-            measured.iter().map(|(case, rounds)| to_json(case, rounds, lab.calls(case))).collect();
         let environment: serde_json::Map<String, Json> =
             environment.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
         let all = json!({ "environment": environment, "rows": rows });
@@ -146,25 +187,73 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let document = Document {
-        title: "Reductions of rows and along axes".to_owned(),
+        title: title.to_owned(),
         environment,
-        tables: vec![table(&measured)],
+        tables: vec![table],
         ..Document::default()
     };
-    Ok(document.write_within(Format::Table, Width::Terminal(TABLE_COLUMNS), &mut out)?)
+    document.write_within(Format::Table, Width::Terminal(TABLE_COLUMNS), &mut out)?;
+    Ok(are_all)
+}
+
+/// Measures all cases, those of one element type after those of another. A case that fails is left
+/// out.
+fn measure_all<'a>(
+    lab: &Lab,
+    cases: &'a [Case],
+    rounds: usize,
+) -> anyhow::Result<Vec<(&'a Case, Rounds)>> {
+    let mut measured = Vec::new();
+    for cases in cases.chunk_by(|one, other| one.element == other.element) {
+        measured.extend(match cases[0].element {
+            Element::F32 => measure_type::<f32>(lab, cases, rounds),
+            Element::F16 => measure_type::<f16>(lab, cases, rounds),
+            Element::F64 => measure_type::<f64>(lab, cases, rounds),
+            Element::I32 => measure_type::<i32>(lab, cases, rounds),
+            Element::U8 => measure_type::<u8>(lab, cases, rounds),
+        }?);
+    }
+    Ok(measured)
 }
 
 /// Measures cases of one element type.
-fn measure_all<T: Measured>(
+fn measure_type<'a, T: Measured>(
     lab: &Lab,
-    cases: &[Case],
+    cases: &'a [Case],
     rounds: usize,
-) -> anyhow::Result<Vec<Rounds>> {
-    let input = Input::<T>::new(&lab.device, cases)?;
-    let mut measured = vec![Vec::new(); cases.len()];
+) -> anyhow::Result<Vec<(&'a Case, Rounds)>> {
+    let input = Input::<T>::new(&lab.device, cases.iter())?;
+    let mut measured: Vec<_> = cases.iter().map(|case| (case, Vec::new())).collect();
     for _ in 0..rounds {
-        for (case, measured) in cases.iter().zip(&mut measured) {
-            measured.push(T::measure(lab, case, &input)?);
+        for (case, rounds) in &mut measured {
+            match T::measure(lab, case, &input) {
+                Ok(samples) => rounds.push(samples),
+                Err(error) => lab.failed(&case.name, &error),
+            }
+        }
+    }
+    measured.retain(|(_, rounds)| !rounds.is_empty());
+    Ok(measured)
+}
+
+/// Measures all cases in place. A case that fails is left out.
+fn measure_in_place<'a>(
+    lab: &Lab,
+    cases: &'a [PlaceCase],
+) -> anyhow::Result<Vec<(&'a PlaceCase, Placed)>> {
+    let place = Place::new(lab)?;
+    let input = Input::<f32>::new(&lab.device, cases.iter().map(|case| &case.case))?;
+    let mut measured = Vec::new();
+    for case in cases {
+        let placed = match case.case.op {
+            Operation::Sum => place.measure(case, &input, Sum),
+            Operation::ArgMax => place.measure(case, &input, ArgMax),
+            Operation::Moments => place.measure(case, &input, Moments),
+            op => bail!("{} is not measured in place", op.name()),
+        };
+        match placed {
+            Ok(placed) => measured.push((case, placed)),
+            Err(error) => lab.failed(&case.case.name, &error),
         }
     }
     Ok(measured)
@@ -177,17 +266,19 @@ trait Measured: Value {
 
 /// Implements [`Measured`] for types that have these operations besides those of all types.
 macro_rules! measured {
-    ($($t:ty: $($op:ident)*;)*) => {$(
+    ($($t:ty: $($op:ident = $by:expr),*;)*) => {$(
         impl Measured for $t {
             fn measure(lab: &Lab, case: &Case, input: &Input<Self>) -> anyhow::Result<Samples> {
                 match case.op {
                     Operation::Sum => lab.measure(case, input, Sum),
+                    Operation::Min => lab.measure(case, input, Min),
                     Operation::Max => lab.measure(case, input, Max),
+                    Operation::ArgMin => lab.measure(case, input, ArgMin),
                     Operation::ArgMax => lab.measure(case, input, ArgMax),
                     Operation::MinMax => lab.measure(case, input, MinMax),
                     Operation::Moments => lab.measure(case, input, Moments),
-                    $(Operation::$op => lab.measure(case, input, $op),)*
-                    #[allow(unreachable_patterns, reason = "floats have all operations")]
+                    $(Operation::$op => lab.measure(case, input, $by),)*
+                    #[allow(unreachable_patterns, reason = "f32 has all operations")]
                     op => bail!("there is no {} of {}", op.name(), case.element.name()),
                 }
             }
@@ -196,88 +287,10 @@ macro_rules! measured {
 }
 
 measured! {
-    f32: LogSumExp NanSum;
-    f16: LogSumExp NanSum;
-    f64: LogSumExp NanSum;
+    f32: LogSumExp = LogSumExp, NanSum = NanSum, SumSquares = SumSquares, Top1 = TopK::<1>,
+        Top5 = TopK::<5>, Top8 = TopK::<8>;
+    f16: LogSumExp = LogSumExp, NanSum = NanSum;
+    f64: LogSumExp = LogSumExp, NanSum = NanSum;
     i32:;
     u8:;
-}
-
-/// The times of a contender in all rounds; `None` if it did not take part.
-fn times(rounds: &[Samples], who: Who) -> Option<Times> {
-    let of_rounds = rounds.iter().flatten().filter(|(contender, _)| *contender == who);
-    let all: Vec<Duration> = of_rounds.flat_map(|(_, samples)| samples).copied().collect();
-    (!all.is_empty()).then(|| Times::of(all))
-}
-
-fn to_us(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}
-
-fn table(measured: &[(&Case, Rounds)]) -> Table {
-    let columns = vec![
-        Column::new("case", "case"),
-        Column::new("ours_us", "ours").in_unit("us"),
-        Column::new("gb_per_s", "input").in_unit("GB/s"),
-        Column::new("twin_us", "twin").in_unit("us"),
-        Column::new("twin_per_ours", "twin/ours"),
-        Column::new("cub_us", "cub").in_unit("us"),
-        Column::new("cub_per_ours", "cub/ours"),
-    ];
-    let mut table = Table::new("rows", "Median times of one call", columns);
-    let number = |value: Option<f64>, decimals| {
-        value.map_or(Cell::Missing, |value| Cell::Number { value, decimals })
-    };
-    for (case, rounds) in measured {
-        let [ours, twin, cub] = Who::ALL.map(|who| times(rounds, who).map(|times| times.median));
-        let bandwidth = ours.map(|ours| gb_per_s(case.bytes(), ours));
-        let ratio = |peer: Option<Duration>| Some(to_us(peer?) / to_us(ours?));
-        table.push([
-            Cell::Text(case.name.clone()),
-            number(ours.map(to_us), 2),
-            number(bandwidth, 0),
-            number(twin.map(to_us), 2),
-            number(ratio(twin), 3),
-            number(cub.map(to_us), 2),
-            number(ratio(cub), 3),
-        ]);
-    }
-    table.notes.push(
-        "The twin reads the same bytes, with the gaps if there are any, and writes as many bytes \
-         of results. Ratios above 1 mean that ours is faster."
-            .to_owned(),
-    );
-    table
-}
-
-fn to_json(case: &Case, rounds: &[Samples], calls: usize) -> Json {
-    let mut contenders = serde_json::Map::new();
-    for who in Who::ALL {
-        let Some(times) = times(rounds, who) else { continue };
-        let medians: Vec<f64> = rounds
-            .iter()
-            .flatten()
-            .filter(|(contender, _)| *contender == who)
-            .map(|(_, samples)| to_us(Times::of(samples.clone()).median))
-            .collect();
-        let entry = json!({
-            "median_us": to_us(times.median),
-            "min_us": to_us(times.min),
-            "lower_quartile_us": to_us(times.lower_quartile),
-            "upper_quartile_us": to_us(times.upper_quartile),
-            "round_medians_us": medians,
-        });
-        contenders.insert(who.name().to_owned(), entry);
-    }
-    json!({
-        "name": case.name,
-        "op": case.op.name(),
-        "type": case.element.name(),
-        "shape": case.shape,
-        "strides": case.strides(),
-        "axes": case.axes,
-        "bytes": case.bytes(),
-        "calls": calls,
-        "times": contenders,
-    })
 }

@@ -1,6 +1,9 @@
 //! Measures cases of one element type, which share an input. The contenders take turns.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::RefCell,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use bench::row_peers::{Cub, RowPeers};
@@ -18,7 +21,7 @@ use crate::{
 const GRAPH_CALLS: usize = 5;
 
 /// The number of calls in a graph if the input is small.
-const SMALL_GRAPH_CALLS: usize = 10;
+pub(crate) const SMALL_GRAPH_CALLS: usize = 10;
 
 /// Inputs of fewer bytes are small.
 const SMALL_BYTES: u64 = 32 << 20;
@@ -56,25 +59,42 @@ pub(crate) struct Lab {
     pub(crate) peers: Option<RowPeers>,
     pub(crate) samples: usize,
     pub(crate) start: Instant,
+    /// A line for each contender of a case that failed and was left out.
+    pub(crate) failures: RefCell<Vec<String>>,
 }
 
 /// The elements of a case's input or of a longer one, on the host and on the device.
 pub(crate) struct Input<T> {
     host: Vec<T>,
-    device: Buffer<T>,
+    pub(crate) device: Buffer<T>,
 }
 
 impl<T: Value> Input<T> {
-    /// An input for these cases, which have this element type.
-    pub(crate) fn new(device: &Device, cases: &[Case]) -> anyhow::Result<Self> {
-        let len = cases.iter().map(Case::span).max().unwrap_or_default();
+    /// An input for these cases, which have this element type. It fills a whole number of packs of
+    /// 16 bytes.
+    pub(crate) fn new<'a>(
+        device: &Device,
+        cases: impl Iterator<Item = &'a Case>,
+    ) -> anyhow::Result<Self> {
+        let len = cases.map(Case::span).max().unwrap_or_default().next_multiple_of(16);
         let host = data::generate(len);
         Ok(Self { device: device.upload(&host)?, host })
     }
 }
 
 impl Lab {
-    fn is_gpu(&self) -> bool {
+    /// Says that a case or a contender of it failed.
+    pub(crate) fn failed(&self, what: &str, error: &anyhow::Error) {
+        eprintln!("{what}: {error:#}");
+        self.failures.borrow_mut().push(format!("{what}: {error:#}"));
+    }
+
+    /// Says which case is measured now.
+    pub(crate) fn begin(&self, name: &str) {
+        eprintln!("{:>5.1} s  {name}", self.start.elapsed().as_secs_f64());
+    }
+
+    pub(crate) fn is_gpu(&self) -> bool {
         self.stream.raw().is_some()
     }
 
@@ -88,17 +108,17 @@ impl Lab {
     }
 
     /// Checks the results of a case, and measures it once with each contender.
-    pub(crate) fn measure<T: Value, O: RowOperation<T, Raw: Numbers>>(
+    pub(crate) fn measure<T: Value, O: RowOperation<T, RowRaw: Numbers>>(
         &self,
         case: &Case,
         input: &Input<T>,
         op: O,
     ) -> anyhow::Result<Samples> {
-        eprintln!("{:>5.1} s  {}", self.start.elapsed().as_secs_f64(), case.name);
+        self.begin(&case.name);
         let reducer = self.device.row_reducer::<T, _>(op)?;
-        let (rows, raw_bytes) = (usize::try_from(case.rows())?, size_of::<O::Raw>());
+        let (rows, raw_bytes) = (usize::try_from(case.rows())?, size_of::<O::RowRaw>());
         // The twin writes multiples of 16 bytes.
-        let mut out = self.device.alloc::<O::Raw>(rows + 16_usize.div_ceil(raw_bytes))?;
+        let mut out = self.device.alloc::<O::RowRaw>(rows + 16_usize.div_ceil(raw_bytes))?;
         let address = out.address();
         let elements = input.device.view(..usize::try_from(case.span())?);
         let array = Array::with_strides(elements, &case.shape, &case.strides(), 0)?;
@@ -114,7 +134,7 @@ impl Lab {
         let temp;
         if let Some(peers) = &self.peers {
             let twin = self.capture(case, |stream| {
-                let read = (input.device.address(), case.span() * case.element.size());
+                let read = (input.device.address(), case.read_bytes());
                 let written = (address, (rows * raw_bytes) as u64);
                 // SAFETY: the device that made the stream has made its context current in this
                 // thread, which uses no other. The buffers hold so many bytes, as the allocations
@@ -126,12 +146,11 @@ impl Lab {
                 temp = self.device.alloc::<u8>(cub.temp_bytes()?)?;
                 let graph = self.capture(case, |stream| {
                     call_cub(cub, &temp, input.device.address(), address, stream)
-                })?;
-                // The indices of CUB have another place than ours.
-                if case.op != Operation::ArgMax {
-                    self.check(case, input, &mut out, &graph).context("cub")?;
+                });
+                match graph.and_then(|graph| self.checked_cub(case, input, &mut out, graph)) {
+                    Ok(graph) => graphs.push((Who::Cub, graph)),
+                    Err(error) => self.failed(&format!("{}: cub", case.name), &error),
                 }
-                graphs.push((Who::Cub, graph));
             }
         }
         self.take_turns(&graphs, self.calls(case))
@@ -150,7 +169,7 @@ impl Lab {
     }
 
     /// Launches a graph and compares some of its results with those of the host.
-    fn check<T: Value, R: Numbers + warpfold::device::Pod>(
+    pub(crate) fn check<T: Value, R: Numbers + warpfold::device::Pod>(
         &self,
         case: &Case,
         input: &Input<T>,
@@ -172,23 +191,47 @@ impl Lab {
         Ok(())
     }
 
+    /// The graph of CUB, whose results are right. Its indices have another place than ours, so they
+    /// are not checked.
+    pub(crate) fn checked_cub<T: Value, R: Numbers + warpfold::device::Pod>(
+        &self,
+        case: &Case,
+        input: &Input<T>,
+        out: &mut Buffer<R>,
+        graph: Graph,
+    ) -> anyhow::Result<Graph> {
+        if !matches!(case.op, Operation::ArgMin | Operation::ArgMax) {
+            self.check(case, input, out, &graph)?;
+        }
+        Ok(graph)
+    }
+
     /// Measures the time of one call of each contender.
     fn take_turns(&self, graphs: &[(Who, Graph)], calls: usize) -> anyhow::Result<Samples> {
-        let warm_ups = if self.is_gpu() { WARM_UPS } else { 0 };
         let (who, graphs): (Vec<_>, Vec<_>) =
             graphs.iter().map(|(who, graph)| (*who, graph)).unzip();
-        let times = bench::take_turns(&graphs, calls as u32, &self.stream, warm_ups, self.samples)?;
-        Ok(who.into_iter().zip(times).collect())
+        Ok(who.into_iter().zip(self.times(&graphs, calls)?).collect())
+    }
+
+    /// The times of one call of each graph, which have so many calls each.
+    pub(crate) fn times(
+        &self,
+        graphs: &[&Graph],
+        calls: usize,
+    ) -> anyhow::Result<Vec<Vec<Duration>>> {
+        let warm_ups = if self.is_gpu() { WARM_UPS } else { 0 };
+        let calls = calls as u32;
+        Ok(bench::take_turns(graphs, calls, &self.stream, warm_ups, self.samples)?)
     }
 }
 
 /// CUB's function for a case. There is none if the rows do not lie one after another.
-fn cub<'a>(peers: &'a RowPeers, case: &Case) -> Option<Cub<'a>> {
+pub(crate) fn cub<'a>(peers: &'a RowPeers, case: &Case) -> Option<Cub<'a>> {
     let name = format!("cub_rows_{}_{}", case.op.name(), case.element.name());
     if case.is_rows() { peers.cub_rows(&name, case.rows(), case.length()) } else { None }
 }
 
-fn call_cub(
+pub(crate) fn call_cub(
     cub: Cub<'_>,
     temp: &Buffer<u8>,
     input: u64,

@@ -3,6 +3,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::measure::Way;
+
 /// The lengths of segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lengths {
@@ -50,6 +52,17 @@ impl Lengths {
     /// The cases of elements of other sizes.
     pub(crate) const SOME: [Self; 5] =
         [Self::Equal(4), Self::Equal(16), Self::Equal(100), Self::Equal(1024), Self::PowerLaw(1.2)];
+
+    /// Whether a case is among the quick ones. Keys and types other than `f32` have few of them.
+    pub(crate) fn is_quick(self, is_f32: bool, way: Way) -> bool {
+        match self {
+            Self::Equal(length) if !is_f32 => length == 16,
+            Self::Equal(length) if way == Way::Keys => [1, 4, 16, 256, 1024].contains(&length),
+            Self::Equal(length) => ![3, 33, 100, 5000, 1 << 20].contains(&length),
+            Self::PowerLaw(_) | Self::Giant => is_f32,
+            _ => is_f32 && way == Way::Offsets,
+        }
+    }
 
     pub(crate) fn name(self) -> String {
         match self {

@@ -16,7 +16,7 @@ impl Lab {
         values: &Values<T>,
     ) -> anyhow::Result<Row>
     where
-        Sum: SegmentOperation<T, Raw: Number>,
+        Sum: SegmentOperation<T, RowRaw: Number>,
     {
         let name = Way::Keys.name::<T>(lengths);
         eprintln!("{name}");

@@ -48,8 +48,8 @@ struct Args {
     #[arg(long, default_value_t = 1 << 26)]
     n: usize,
 
-    /// Only cases whose names contain this, such as `f32 all of`
-    #[arg(long, default_value = "")]
+    /// The cases to measure: quick, full, or a part of the names of cases, such as `f32 all of`
+    #[arg(long, default_value = "full")]
     cases: String,
 
     /// How many measurements are made of each contender
@@ -75,7 +75,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -103,16 +104,27 @@ fn check(args: &Args) -> Result<(), String> {
 fn choose<T: Value>(args: &Args) -> Vec<(Way, Lengths)> {
     let all = |way, lengths: &'static [Lengths]| lengths.iter().map(move |&lengths| (way, lengths));
     let mut cases: Vec<_> = all(Way::Offsets, T::LENGTHS).chain(all(Way::Keys, T::RUNS)).collect();
-    cases.retain(|(way, lengths)| way.name::<T>(*lengths).contains(&args.cases));
+    cases.retain(|&(way, lengths)| match args.cases.as_str() {
+        "full" => true,
+        "quick" => lengths.is_quick(T::NAME == "f32", way),
+        part => way.name::<T>(lengths).contains(part),
+    });
     cases
 }
 
 /// The cases of bins that are wanted.
 fn choose_bins(args: &Args) -> Vec<bins::Case> {
-    bins::cases().into_iter().filter(|&case| bins::name(case).contains(&args.cases)).collect()
+    let mut cases = bins::cases();
+    cases.retain(|&case| match args.cases.as_str() {
+        "full" => true,
+        "quick" => case.1 == 256,
+        part => bins::name(case).contains(part),
+    });
+    cases
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+/// Measures and reports the cases, and returns whether all could be measured.
+fn run(args: &Args) -> anyhow::Result<bool> {
     cli::choose_driver();
     if let Some(folder) = warpfold_lab::ptx::folder(None) {
         // SAFETY: a user who names a folder of kernels is responsible for what they do.
@@ -124,15 +136,16 @@ fn run(args: &Args) -> anyhow::Result<()> {
         n: args.n,
         samples: args.samples,
     };
-    let mut rows = measure::<f32>(&lab, args)?;
-    rows.extend(measure::<f64>(&lab, args)?);
-    rows.extend(measure::<f16>(&lab, args)?);
-    rows.extend(measure::<u8>(&lab, args)?);
+    let mut failures = Vec::new();
+    let mut rows = measure::<f32>(&lab, args, &mut failures)?;
+    rows.extend(measure::<f64>(&lab, args, &mut failures)?);
+    rows.extend(measure::<f16>(&lab, args, &mut failures)?);
+    rows.extend(measure::<u8>(&lab, args, &mut failures)?);
     let bins = choose_bins(args);
     if !bins.is_empty() {
         let values = lab.values::<f32>()?;
         for case in bins {
-            rows.push(lab.of_bins(case, &values)?);
+            keep(lab.of_bins(case, &values), &mut rows, &mut failures);
         }
     }
     let versions = lab.peers.as_ref().map(RowPeers::versions).transpose()?;
@@ -145,40 +158,58 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(file) = &args.json {
         let environment: serde_json::Map<_, _> =
             environment.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-        let rows: Vec<_> = rows.iter().map(to_json).collect();
+        let rows: Vec<_> = rows.iter().map(|row| to_json(row, args.n)).collect();
         let all = json!({ "environment": environment, "rows": rows });
         fs::write(file, serde_json::to_string_pretty(&all)? + "\n")
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
+    let mut table = table(&rows);
+    table.notes.extend_from_slice(&failures);
     let document = Document {
         title: "Sums of segments, by key and into bins".to_owned(),
         environment,
-        tables: vec![table(&rows)],
+        tables: vec![table],
         ..Document::default()
     };
     let mut out = io::stdout().lock();
     document.write_within(Format::Table, Width::Terminal(TABLE_COLUMNS), &mut out)?;
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(failures.is_empty())
+}
+
+/// Keeps what was measured of a case. If it failed, one line says so, and the other cases go on.
+fn keep(measured: anyhow::Result<Row>, rows: &mut Vec<Row>, failures: &mut Vec<String>) {
+    match measured {
+        Ok(row) => rows.push(row),
+        Err(error) => {
+            eprintln!("{error:#}");
+            failures.push(format!("{error:#}"));
+        }
+    }
 }
 
 /// Measures the cases of one type.
-fn measure<T: Value>(lab: &Lab, args: &Args) -> anyhow::Result<Vec<Row>>
+fn measure<T: Value>(lab: &Lab, args: &Args, failures: &mut Vec<String>) -> anyhow::Result<Vec<Row>>
 where
-    Sum: SegmentOperation<T, Raw: Number>,
+    Sum: SegmentOperation<T, RowRaw: Number>,
 {
     let cases = choose::<T>(args);
     if cases.is_empty() {
         return Ok(Vec::new());
     }
     let values = lab.values::<T>()?;
-    let measure = |(way, lengths)| match way {
-        Way::Offsets => lab.by_offsets(lengths, &values),
-        Way::Keys => lab.by_keys(lengths, &values),
-    };
-    cases.into_iter().map(measure).collect()
+    let mut rows = Vec::new();
+    for (way, lengths) in cases {
+        let measured = match way {
+            Way::Offsets => lab.by_offsets(lengths, &values),
+            Way::Keys => lab.by_keys(lengths, &values),
+        };
+        keep(measured.with_context(|| way.name::<T>(lengths)), &mut rows, failures);
+    }
+    Ok(rows)
 }
 
-fn to_json(row: &Row) -> Json {
+fn to_json(row: &Row, elements: usize) -> Json {
     let us = |times: &Times| {
         let quartiles = [times.lower_quartile, times.median, times.upper_quartile];
         json!(quartiles.map(|time| time.as_secs_f64() * 1e6))
@@ -186,6 +217,7 @@ fn to_json(row: &Row) -> Json {
     json!({
         "name": row.name,
         "segments": row.segments,
+        "elements": elements,
         "bytes": row.bytes,
         "quartiles_us": {
             "warpfold": us(&row.ours),

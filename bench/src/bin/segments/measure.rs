@@ -6,7 +6,7 @@ use half::f16;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    Item, Operation, SegmentOperation, SegmentStatus, Sum,
+    Item, RowOperation, SegmentOperation, SegmentStatus, Sum,
     device::{Buffer, Device, Graph, Pod, Stream},
 };
 
@@ -73,7 +73,7 @@ impl Number for u64 {
 }
 
 /// The raw result of a sum.
-pub(crate) type Raw<T> = <Sum as Operation<T>>::Raw;
+pub(crate) type Raw<T> = <Sum as RowOperation<T>>::RowRaw;
 
 /// What is measured of a case.
 pub(crate) struct Row {
@@ -149,7 +149,7 @@ impl Lab {
         values: &Values<T>,
     ) -> anyhow::Result<Row>
     where
-        Sum: SegmentOperation<T, Raw: Number>,
+        Sum: SegmentOperation<T, RowRaw: Number>,
     {
         let name = Way::Offsets.name::<T>(lengths);
         eprintln!("{name}");

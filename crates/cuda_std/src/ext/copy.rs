@@ -1,8 +1,8 @@
 //! Copies from global to shared memory, for which a thread need not wait, and a read of what has
 //! arrived. No register holds a word on its way, so a thread can have many under way.
 //!
-//! A thread starts copies, closes them into a group by [`commit`], and later waits for the group.
-//! Below sm_80 a copy is a load and a store, and there is nothing to wait for.
+//! A thread starts copies, and later [waits](wait) for all of them. Below sm_80 a copy is a load
+//! and a store, and there is nothing to wait for.
 
 use crate::gpu_only;
 
@@ -71,23 +71,6 @@ pub unsafe fn read_pack(source: *const [u32; 4]) -> [u32; 4] {
     pack
 }
 
-/// Closes the group of the copies that this thread has started since the last call: PTX
-/// `cp.async.commit_group`. The group may be empty.
-///
-/// # Panics
-/// On the host, always.
-///
-/// Source: PTX ISA, "cp.async.commit_group".
-#[gpu_only]
-#[inline(always)]
-pub fn commit() {
-    unsafe extern "C" {
-        fn __cuda_std_copy_commit();
-    }
-    // SAFETY: no precondition.
-    unsafe { __cuda_std_copy_commit() }
-}
-
 /// Waits until all copies of this thread have arrived, whether a group has them or not: PTX
 /// `cp.async.wait_all`.
 ///
@@ -103,38 +86,4 @@ pub fn wait() {
     }
     // SAFETY: no precondition.
     unsafe { __cuda_std_copy_wait() }
-}
-
-/// Waits until all groups of this thread but the newest one have arrived: PTX
-/// `cp.async.wait_group 1`.
-///
-/// # Panics
-/// On the host, always.
-///
-/// Source: PTX ISA, "cp.async.wait_group".
-#[gpu_only]
-#[inline(always)]
-pub fn wait_but_newest() {
-    unsafe extern "C" {
-        fn __cuda_std_copy_wait_but_one();
-    }
-    // SAFETY: no precondition.
-    unsafe { __cuda_std_copy_wait_but_one() }
-}
-
-/// Waits until all groups of this thread but the two newest ones have arrived: PTX
-/// `cp.async.wait_group 2`.
-///
-/// # Panics
-/// On the host, always.
-///
-/// Source: PTX ISA, "cp.async.wait_group".
-#[gpu_only]
-#[inline(always)]
-pub fn wait_but_two() {
-    unsafe extern "C" {
-        fn __cuda_std_copy_wait_but_two();
-    }
-    // SAFETY: no precondition.
-    unsafe { __cuda_std_copy_wait_but_two() }
 }

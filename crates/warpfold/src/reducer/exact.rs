@@ -5,7 +5,16 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 
-use super::{Error, Operation, Single, operation::kernels, shapes::KernelClass};
+use super::{
+    Error, Operation, Single,
+    operation::{
+        kernels,
+        private::{RowKernel, SegmentKernel},
+    },
+    repair,
+    shapes::KernelClass,
+};
+use crate::ptx::{EmbeddedKernel, rows, segments};
 use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 
 /// The exact sum of floats, rounded once, to nearest even. The result is an `f32` for `f16`, `bf16`
@@ -27,12 +36,28 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
+/// A row or a segment has the bits of a whole array of the same elements:
+///
+/// ```
+/// use warpfold::{Array, Device, ReproducibleSum};
+///
+/// let device = Device::simulator();
+/// let matrix = Array::new(&[1.0f32, 1e30, -1e30, -0.0, 1e-45, f32::MAX], &[2, 3])?;
+/// assert_eq!(device.reduce_rows(&matrix, ReproducibleSum)?, [1.0, f32::MAX]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
 /// For each addition, a kernel either proves that it is exact or keeps its rounding error (D. E.
 /// Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2). Bits that two `f64`s cannot hold go to
 /// a long accumulator of integers (U. Kulisch, *Computer Arithmetic and Validity*, 2013). So the
 /// time of a reduction depends on the values of the elements. It is shortest if their magnitudes
 /// differ by a factor of less than about 2^20 (`f64`: 2^50), and several times longer if most
 /// elements have to go to the long accumulator.
+///
+/// For rows and segments a kernel keeps each sum in three `f64`s, and proves that they are the sum.
+/// A second kernel comes behind it in the same call. It sums those rows again, in long
+/// accumulators, for which there is no proof; if there are none, it ends at once. The [raw
+/// result](super::RowOperation::RowRaw) of a row or a segment is the rounded sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 
@@ -46,6 +71,7 @@ macro_rules! operations {
             type Output = $output;
             const NAME: &'static str = "reproducible sum";
             const CLASS: KernelClass = KernelClass::Exact;
+            const SLOT_WORDS: u64 = repair::WORDS;
 
             fn identity() -> Option<$raw> {
                 Some($raw::IDENTITY)
@@ -67,6 +93,32 @@ operations! {
     bf16: ExactF32 -> f32;
     f32: ExactF32 -> f32;
     f64: ExactF64 -> f64;
+}
+
+macro_rules! row_kernels {
+    ($($item:ident -> $output:ident;)*) => {$(
+        impl RowKernel<$item> for ReproducibleSum {
+            const ROWS: &'static EmbeddedKernel = &rows::exact::$item;
+            const REPAIR_ROWS: Option<&'static EmbeddedKernel> = Some(&rows::repair::$item);
+            type Written = $output;
+
+            fn finish_written(written: $output, _n: u64) -> Result<$output, Error> {
+                Ok(written)
+            }
+        }
+
+        impl SegmentKernel<$item> for ReproducibleSum {
+            const SEGMENTS: &'static EmbeddedKernel = &segments::exact::$item;
+            const REPAIR_SEGMENTS: Option<&'static EmbeddedKernel> = Some(&segments::repair::$item);
+        }
+    )*};
+}
+
+row_kernels! {
+    f16 -> f32;
+    bf16 -> f32;
+    f32 -> f32;
+    f64 -> f64;
 }
 
 /// The bits of [`Exact::flags`].

@@ -68,6 +68,7 @@ mod output;
 mod pending;
 mod ranked;
 mod raw;
+mod repair;
 mod rows;
 mod segments;
 pub(crate) mod shapes;
@@ -101,7 +102,9 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
-pub use rows::{Array, Arrays, DeviceArrays, RowReducer, StridedOutput, StridedRowReducer, Whole};
+pub use rows::{
+    Array, Arrays, DeviceArrays, PendingRows, RowReducer, StridedOutput, StridedRowReducer, Whole,
+};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
     RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,
@@ -384,7 +387,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let n = first.len;
         if O::IS_FOR_ROWS {
             let (kernel, more) = (self.engine.kernel(), &self.more[..]);
-            let call = rows::Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more };
+            let call = rows::Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair: None };
             return call.launch_whole(&self.device, first, out, stream);
         }
         for place in [Some(first), second].into_iter().flatten() {

@@ -80,6 +80,9 @@ pub trait Operation<T: Item>: Copy + Send + Sync + private::Kernel<T> + 'static 
 }
 
 pub(super) mod private {
+    use bytemuck::Pod;
+
+    use super::{Error, Item, Operation};
     use crate::ptx::EmbeddedKernel;
 
     /// The kernel of an operation over a type.
@@ -90,13 +93,21 @@ pub(super) mod private {
     }
 
     /// The kernel of the same operation for rows.
-    pub trait RowKernel<T> {
+    pub trait RowKernel<T: Item>: Operation<T> {
         const ROWS: &'static EmbeddedKernel;
+        /// The kernel that sums rows again where the first one has no proof of a sum.
+        const REPAIR_ROWS: Option<&'static EmbeddedKernel> = None;
+        /// What both kernels for rows and segments write.
+        type Written: Pod + Send + Sync;
+        /// Turns what is written for a row of `n` elements into the result.
+        fn finish_written(written: Self::Written, n: u64) -> Result<Self::Output, Error>;
     }
 
     /// The kernel of the same operation for segments.
     pub trait SegmentKernel<T> {
         const SEGMENTS: &'static EmbeddedKernel;
+        /// The kernel that sums segments again where the first one has no proof of a sum.
+        const REPAIR_SEGMENTS: Option<&'static EmbeddedKernel> = None;
     }
 
     /// The kernel of the same operation for bins.
@@ -108,8 +119,8 @@ pub(super) mod private {
 }
 
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
-/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input except
-/// [`ReproducibleSum`](super::ReproducibleSum). The trait cannot be implemented outside this crate.
+/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input. The trait
+/// cannot be implemented outside this crate.
 pub trait RowOperation<T: Item>: ArraysOperation<T> + Operation<T, Arity = Single> {}
 
 impl<T: Item, O: ArraysOperation<T> + Operation<T, Arity = Single>> RowOperation<T> for O {}
@@ -118,9 +129,28 @@ impl<T: Item, O: ArraysOperation<T> + Operation<T, Arity = Single>> RowOperation
 /// ([`Device::reduce_rows`](crate::Device::reduce_rows)): each [`RowOperation`], and the operations
 /// over pairs of elements, [`Dot`](super::Dot) and [`SquaredDistance`](super::SquaredDistance). The
 /// trait cannot be implemented outside this crate.
-pub trait ArraysOperation<T: Item>: Operation<T> + private::RowKernel<T> {}
+pub trait ArraysOperation<T: Item>: Operation<T> + private::RowKernel<T> {
+    /// The type of the raw result of a row or a segment, which the kernels leave in memory. It is
+    /// that of a whole array, [`Operation::Raw`], except for
+    /// [`ReproducibleSum`](super::ReproducibleSum). There it is the rounded sum alone, because few
+    /// programs combine rows, and a raw result of a whole array is large.
+    type RowRaw: Pod + Send + Sync;
 
-impl<T: Item, O: Operation<T> + private::RowKernel<T>> ArraysOperation<T> for O {}
+    /// Turns the raw result of a row or a segment of `n` elements into the result.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Operation::finish`].
+    fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error>;
+}
+
+impl<T: Item, O: Operation<T> + private::RowKernel<T>> ArraysOperation<T> for O {
+    type RowRaw = O::Written;
+
+    fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error> {
+        O::finish_written(raw, n)
+    }
+}
 
 /// An [`Operation`] over one input that can reduce the segments of arrays
 /// ([`Device::reduce_segments`](crate::Device::reduce_segments)): each [`RowOperation`]. The trait
@@ -161,8 +191,9 @@ pub(super) const fn compared_bytes<T>() -> usize {
 }
 
 /// Names the kernels `reduce_<name>_<type>`, `rows_<name>_<type>` and `segments_<name>_<type>` of
-/// an operation for each type of elements, or only the first after `whole`, and only the first two after `pairs`. `i64 as u64` means that
-/// `i64` uses the kernel of `u64`, because both kernels would give the same bits.
+/// an operation for each type of elements, or only the first after `whole`, and only the first two
+/// after `pairs`. `i64 as u64` means that `i64` uses the kernel of `u64`, because both kernels
+/// would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -176,6 +207,7 @@ macro_rules! kernels {
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+                $crate::reducer::operation::as_whole!($type);
             }
         )*
     };
@@ -185,6 +217,7 @@ macro_rules! kernels {
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+                $crate::reducer::operation::as_whole!($type);
             }
             impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
                 const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
@@ -198,6 +231,20 @@ macro_rules! kernels {
     };
 }
 pub(super) use kernels;
+
+/// In an implementation of `RowKernel`: the raw result of a row is that of a whole array.
+macro_rules! as_whole {
+    ($type:ty) => {
+        type Written = <Self as $crate::reducer::Operation<$type>>::Raw;
+        fn finish_written(
+            written: Self::Written,
+            n: u64,
+        ) -> Result<<Self as $crate::reducer::Operation<$type>>::Output, $crate::reducer::Error> {
+            <Self as $crate::reducer::Operation<$type>>::finish(written, n)
+        }
+    };
+}
+pub(super) use as_whole;
 
 /// Implements [`Operation`] for an operation whose result is its raw result.
 macro_rules! operation {

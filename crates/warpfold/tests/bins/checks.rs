@@ -49,6 +49,14 @@ fn no_check_finds_anything_in_counts() {
             for (name, keys) in &kinds_of_keys(n, bins)[..3] {
                 device.count_into_bins(keys, bins).unwrap();
                 assert_nothing_found(&device, name);
+                if bins <= 256 {
+                    let bytes: Vec<u8> = keys.iter().map(|&key| key as u8).collect();
+                    device.count_into_bins(&bytes, bins).unwrap();
+                    assert_nothing_found(&device, name);
+                    // Keys that are no bins are looked for, within the keys.
+                    assert!(device.count_into_bins(&bytes, 1).is_err() || n == 1);
+                    assert_nothing_found(&device, name);
+                }
             }
         }
     }

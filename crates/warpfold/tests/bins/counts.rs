@@ -1,6 +1,6 @@
 //! Counts, compared with a plain loop.
 
-use warpfold::{BinKey, Device, device::DeviceClass};
+use warpfold::{BinKey, Device, Error, device::DeviceClass};
 
 use super::{BINS, EDGES, kinds_of_keys, support::devices, uniform};
 
@@ -68,6 +68,42 @@ fn no_class_of_device_changes_a_count() {
                 let Ok(device) = device.with_class(class) else { continue };
                 let found = device.count_into_bins(&keys, 300).unwrap();
                 assert_eq!(found, counts(&keys, 300), "{multiprocessors} of {generation:?}");
+            }
+        }
+    }
+}
+
+/// Keys of one byte have a kernel of their own, which counts all of them and then looks which are
+/// bins: fewer and more bins than such keys, many equal keys, one block and many.
+#[test]
+fn keys_of_one_byte() {
+    for device in devices() {
+        for multiprocessors in [1, 132] {
+            let Ok(device) = device.with_class(DeviceClass::new(multiprocessors, false, (7, 5)))
+            else {
+                continue;
+            };
+            for (n, most) in
+                [(31, 256), (31, 7), (16_400, 256), (16_500, 3), (300_000, 256), (300_000, 1)]
+            {
+                let keys = uniform(n, most);
+                let mut bytes: Vec<u8> = keys.iter().map(|&key| key as u8).collect();
+                for bins in [256, 257, 1000] {
+                    let found = device.count_into_bins(&bytes, bins).unwrap();
+                    assert_eq!(found, counts(&keys, bins), "{n} below {most}, {bins} bins");
+                }
+                if most == 256 {
+                    continue;
+                }
+                // The first wrong key is named, wherever it stands.
+                for (first, second) in [(0, n - 1), (n / 2, n / 2 + 1), (n - 1, n - 1)] {
+                    let before = (bytes[first], bytes[second]);
+                    (bytes[first], bytes[second]) = (255, 254);
+                    let error = device.count_into_bins(&bytes, 254).unwrap_err();
+                    let Error::Bin { position, .. } = error else { panic!("{error}") };
+                    assert_eq!(position, first as u64, "{n} below {most}");
+                    (bytes[first], bytes[second]) = before;
+                }
             }
         }
     }

@@ -266,7 +266,7 @@ fn on_each_device(all: impl Fn(&Bench, &mut StdRng), is_element: impl Fn(&str) -
     for device in devices() {
         let bench = Bench::new(device);
         all(&bench, &mut seeded());
-        // The exact sums have their own test, `tests/exact.rs`, and so have the rows.
+        // The exact sums have their own test, `tests/exact`, and so have the rows.
         let names = kernels()
             .map(warpfold::testing::EmbeddedKernel::name)
             .filter(|name| name.starts_with("reduce_") && !name.starts_with("reduce_exact_"));

@@ -2,11 +2,11 @@
 
 use rand::Rng;
 use warpfold::{
-    Array, Device, Dot, Error, Item, SquaredDistance, Sum,
+    Array, Buffer, Device, Dot, Error, Item, SquaredDistance, Stream, Sum,
     testing::{Instrument, Seen},
 };
 
-use super::{LENGTHS, seed::random, support::devices};
+use super::{LENGTHS, seed::random, support::devices, tree};
 
 /// An array of any strides and its memory.
 struct Case {
@@ -128,6 +128,104 @@ fn rows_with_rows_and_with_one_vector() {
     }
 }
 
+/// Both arrays are broadcast, one along the rows and one along the steps.
+#[test]
+fn both_arrays_are_broadcast() {
+    for device in devices() {
+        for (rows, length) in [(1, 1), (3, 5), (40, 33), (33, 1025), (2, 9000)] {
+            let column: Vec<i32> = (0..rows).map(|row| row * 3 - 4).collect();
+            let line: Vec<i32> = (0..length).map(|step| step % 7 - 3).collect();
+            let sum: i64 = line.iter().copied().map(i64::from).sum();
+            let wanted: Vec<i64> = column.iter().map(|&x| i64::from(x) * sum).collect();
+            let column = Array::new(&column, &[rows as u64, 1]).unwrap();
+            let line = Array::new(&line, &[length as u64]).unwrap();
+            assert_eq!(device.reduce_rows((&column, &line), Dot).unwrap(), wanted);
+            assert_eq!(device.reduce_rows((&line, &column), Dot).unwrap(), wanted);
+        }
+    }
+}
+
+/// A plain program that keeps the documented order gives the same bits, however the arrays lie.
+#[test]
+fn the_order_is_the_documented_tree() {
+    let mut random = random();
+    for device in devices() {
+        for length in LENGTHS.into_iter().chain([33_000, 300_001]) {
+            let rows = (3000 / length).clamp(1, 300) + 1;
+            let mut values = |count: usize| -> Vec<f32> {
+                (0..count).map(|_| random.random_range(-1.0f32..1.0).powi(5)).collect()
+            };
+            let (a, b) = (values(rows * length), values(rows * length));
+            // The elements of the second array lie by columns, too.
+            let mut columns = vec![0.0; b.len()];
+            for (place, &x) in b.iter().enumerate() {
+                columns[place % length * rows + place / length] = x;
+            }
+            let shape = [rows as u64, length as u64];
+            let first = Array::new(&a, &shape).unwrap();
+            let second = Array::new(&b, &shape).unwrap();
+            let by_columns = Array::with_strides(&columns, &shape, &[1, rows as i64], 0).unwrap();
+            let found = device.reduce_rows((&first, &second), Dot).unwrap();
+            let found_by_columns = device.reduce_rows((&first, &by_columns), Dot).unwrap();
+            let pairs = || a.chunks(length).zip(b.chunks(length));
+            for ((row, found), by_columns) in pairs().zip(found).zip(found_by_columns) {
+                let products: Vec<f32> = row.0.iter().zip(row.1).map(|(a, b)| a * b).collect();
+                let wanted = tree::sum_of_parts(&products, 16);
+                assert_eq!([found, by_columns], [wanted; 2], "{rows} rows of {length}");
+            }
+        }
+    }
+}
+
+/// A stream takes the work, and a graph repeats it with what the arrays hold then.
+#[test]
+fn pairs_are_captured() {
+    for device in devices() {
+        let mut first = device.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let vector = device.upload(&[1.0f32, 10.0, 100.0]).unwrap();
+        let mut output = device.alloc::<f32>(2).unwrap();
+        let dot = device.row_reducer::<f32, _>(Dot).unwrap();
+        let run = |first: &Buffer<f32>, output: &mut Buffer<f32>, stream: &Stream| {
+            let first = Array::new(first, &[2, 3]).unwrap();
+            let vector = Array::new(&vector, &[3]).unwrap();
+            dot.reduce_rows_into((&first, &vector), output, stream)
+        };
+        let stream = device.stream().unwrap();
+        let pending = run(&first, &mut output, &stream).unwrap();
+        stream.synchronize().unwrap();
+        let raw = output.copy_to_host().unwrap();
+        assert_eq!(
+            raw.iter().map(|&raw| pending.finish(raw).unwrap()).collect::<Vec<_>>(),
+            [321.0, 654.0]
+        );
+
+        let (graph, ()) =
+            device.capture(|stream| run(&first, &mut output, stream).map(drop)).unwrap();
+        first.copy_from_host(&[2.0f32; 6]).unwrap();
+        graph.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(output.copy_to_host().unwrap(), [222.0; 2]);
+
+        let mut small = device.alloc::<f32>(1).unwrap();
+        let refused = run(&first, &mut small, &stream).map(drop);
+        assert!(matches!(refused, Err(Error::Outputs { results: 2, len: 1 })), "{refused:?}");
+    }
+}
+
+#[test]
+fn rows_without_elements_have_the_result_0() {
+    for device in devices() {
+        let none = [0i32; 0];
+        let (rows, vector) =
+            (Array::new(&none, &[3, 0]).unwrap(), Array::new(&none, &[0]).unwrap());
+        assert_eq!(device.reduce_rows((&rows, &vector), Dot).unwrap(), [0; 3]);
+        let (no_rows, one) =
+            (Array::new(&none, &[0, 3]).unwrap(), Array::new(&[7], &[1, 1]).unwrap());
+        assert_eq!(device.reduce_rows((&no_rows, &one), SquaredDistance).unwrap(), [0i64; 0]);
+        assert_eq!(device.reduce_axes((&no_rows, &one), &[0], Dot).unwrap(), [0; 3]);
+    }
+}
+
 /// The bits of a row are its own, whatever lies beside it and wherever it lies.
 #[test]
 fn a_row_has_the_same_bits_alone() {
@@ -166,6 +264,14 @@ fn wrong_input_is_refused() {
     let cube = array(&[2, 2, 3]);
     let result = device.reduce_rows((&cube, &cube), Dot);
     assert!(matches!(result, Err(Error::NotRows { rank: 3 })), "{result:?}");
+    let line = array(&[12]);
+    let result = device.reduce_rows((&line, &line), Dot);
+    assert!(matches!(result, Err(Error::NotRows { rank: 1 })), "{result:?}");
+    let (shape, ones) = ([2; 9], [1; 9]);
+    let zeros = [0.0f32; 2];
+    let first = Array::with_strides(&zeros, &shape, &[0; 9], 0);
+    let (first, second) = (first.unwrap(), Array::new(&zeros[..1], &ones).unwrap());
+    assert_eq!(device.reduce_axes((&first, &second), &[0, 1], Dot).unwrap().len(), 1 << 7);
     let result = device.reduce_axes((&a, &a), &[2], Dot);
     assert!(matches!(result, Err(Error::Axis { axis: 2, rank: 2 })), "{result:?}");
 }
@@ -209,12 +315,12 @@ fn no_check_finds_anything() {
     }
 }
 
-/// An operation over one array sees the same rows as before.
+/// Elements of each size, and both operations. An operation over one array takes one array still.
 #[test]
 fn types_of_other_sizes() {
     fn check<T: Item>(device: &Device, make: impl Fn(u32) -> T, wide: impl Fn(u32) -> T::Wide)
     where
-        Dot: warpfold::ArraysOperation<T, Arity = warpfold::Pair, Output = T::Wide>,
+        Dot: warpfold::ArraysOperation<T, Arity = warpfold::reducer::Pair, Output = T::Wide>,
         T::Wide: std::fmt::Debug + PartialEq,
     {
         for length in LENGTHS {

@@ -11,9 +11,9 @@ use super::support::devices;
 
 /// Reduces an array along its middle axis into an output with strides, and compares each place with
 /// the contiguous results. No other place may change.
-fn check<T: Item, O: RowOperation<T> + Default>(device: &Device, values: &[T], filler: O::Raw)
+fn check<T: Item, O: RowOperation<T> + Default>(device: &Device, values: &[T], filler: O::RowRaw)
 where
-    O::Raw: Zeroable,
+    O::RowRaw: Zeroable,
 {
     let array = Array::new(values, &[4, 5, 6]).unwrap();
     let on_device = device.upload(values).unwrap();

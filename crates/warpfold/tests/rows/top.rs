@@ -15,9 +15,12 @@ use super::{
 };
 
 /// An operation of this file.
-trait Top<T: Item, const K: usize>: RowOperation<T, Raw = Ranked<T, K>, Output = Ranked<T, K>> {}
+trait Top<T: Item, const K: usize>:
+    RowOperation<T, RowRaw = Ranked<T, K>, Output = Ranked<T, K>>
+{
+}
 impl<T: Item, const K: usize, O> Top<T, K> for O where
-    O: RowOperation<T, Raw = Ranked<T, K>, Output = Ranked<T, K>>
+    O: RowOperation<T, RowRaw = Ranked<T, K>, Output = Ranked<T, K>>
 {
 }
 

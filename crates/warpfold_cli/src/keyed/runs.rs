@@ -17,7 +17,7 @@ struct Bench<'a, T: Item, O: SegmentOperation<T>, K: BinKey> {
     keyed: &'a Keyed,
     keys: Buffer<K>,
     unique: Buffer<K>,
-    output: Buffer<O::Raw>,
+    output: Buffer<O::RowRaw>,
     offsets: Buffer<u64>,
     runs: Buffer<u64>,
     stream: Stream,

@@ -4,7 +4,7 @@
 //! several lanes to one bin wait for each other. Each warp has a copy of the bins, if they fit into
 //! shared memory. Integers are added, so the order does not matter.
 
-use super::{keys::Count, report};
+use super::{bytes, keys::Count, report};
 use crate::item::Pack;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -91,6 +91,10 @@ impl Bins {
 #[inline(always)]
 pub unsafe fn counts<K: Count>(counting: Counting<K>) {
     grid::launch_dependents();
+    if size_of::<K>() == 1 {
+        // SAFETY: the caller's contract.
+        return unsafe { bytes::counts(counting) };
+    }
     let Counting { keys, n, chunk, bins, range, copies, output, words, status } = counting;
     let tid = thread::thread_idx_x();
     let (block, chunks) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -183,28 +187,34 @@ pub unsafe fn counts<K: Count>(counting: Counting<K>) {
             bin += THREADS;
         }
         if chunks > 1 {
-            finish(output, words, bins);
+            // Nobody needs the bins in shared memory any more.
+            finish(output, words, bins, shared, THREADS);
         }
     }
 }
 
 /// The word of a bin.
 #[inline(always)]
-fn word_of(words: *mut u64, bin: u32) -> *mut u64 {
+pub(super) fn word_of(words: *mut u64, bin: u32) -> *mut u64 {
     words.wrapping_add(bin as usize + 1)
 }
 
-/// Notes that this block has added its counts. The last block to do so writes all counts, and
-/// clears the words.
+/// Notes that this block, of so many threads, has added its counts. The last block to do so writes
+/// all counts, and clears the words.
 ///
 /// # Safety
-/// The whole block calls this once, behind its last addition.
+/// The whole block calls this once, behind its last addition. `is_last` is a word of shared memory,
+/// which nobody uses any more.
 #[inline(always)]
-unsafe fn finish(output: *mut u64, words: *mut u64, bins: u32) {
+pub(super) unsafe fn finish(
+    output: *mut u64,
+    words: *mut u64,
+    bins: u32,
+    is_last: *mut u32,
+    threads: u32,
+) {
     let tid = thread::thread_idx_x();
     let blocks = thread::grid_dim_x() * thread::grid_dim_y();
-    // The first word of shared memory, of which nobody needs the bins any more.
-    let is_last = shared::dynamic_shared_mem::<u32>();
     // SAFETY: only atomics use the words. The barrier and the fence bring the additions of the
     // block before its arrival, and the second fence and barrier bring those of all blocks before
     // the reads of the last one, which is the only one left to use the words.
@@ -224,7 +234,7 @@ unsafe fn finish(output: *mut u64, words: *mut u64, bins: u32) {
             control::keep_rolled();
             output.add(bin as usize).write(atomic::load_relaxed(word_of(words, bin)));
             atomic::store_relaxed(word_of(words, bin), 0);
-            bin += THREADS;
+            bin += threads;
         }
         if tid == 0 {
             atomic::store_relaxed(words, 0);

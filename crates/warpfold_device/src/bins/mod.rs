@@ -13,7 +13,8 @@
 //!   If the first stage has one block, it writes the results itself, and there is no second stage.
 //!
 //! *Counts.* A kernel of [`bin_counts!`](crate::bin_counts!) counts the keys ([`counts()`]). The
-//! order of additions of integers does not matter, so threads add by atomics.
+//! order of additions of integers does not matter, so threads add by atomics. Keys of one byte have
+//! a skeleton of their own (`bytes.rs`).
 //!
 //! *Ranges.* If the bins do not fit into shared memory, each range of bins has blocks of its own,
 //! which all read the whole input.
@@ -47,15 +48,19 @@
 //! - The grid has a block for each chunk along x, and one for each range of bins along y. The block
 //!   has [`THREADS`] threads, and `copies * range` 32-bit words of shared memory. `chunk` is the
 //!   number of packs of a block, and fewer than 2^32 keys.
+//! - If a key has one byte, the block has [`BYTE_THREADS`] threads, of which each takes fewer than
+//!   2^16 - 1 keys in packs. There is one range, and no dynamic shared memory.
 //! - `words` has one 64-bit word for each bin, and one more. All are 0 before the launch, and 0
 //!   again after it. If there is one chunk, they are not used.
 
+mod bytes;
 mod combine;
 mod counts;
 mod group;
 mod keys;
 mod reduce;
 
+pub use bytes::BYTE_THREADS;
 pub use combine::{COLUMNS, SLICES, combine};
 pub use counts::{Counting, THREADS, counts};
 pub use keys::Count;

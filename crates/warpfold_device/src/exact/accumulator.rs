@@ -28,13 +28,8 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
     pub(super) fn try_add<T: Float>(&mut self, x: T) -> bool {
         let x = x.widen();
         if T::IS_NARROW {
-            // Subtracting the larger of two numbers from their rounded sum is exact (T. J. Dekker
-            // 1971), and gives the smaller one unless the sum was rounded. Both numbers are tried,
-            // because it is not known which one is larger. Numbers that are not finite fail the
-            // test too.
-            let sum = self.single + x;
-            let is_exact = (sum - self.single == x) & (sum - x == self.single);
-            self.single = sum;
+            let is_exact;
+            (self.single, is_exact) = try_sum(self.single, x);
             is_exact
         } else {
             let (high, error) = two_sum(self.high, x);
@@ -80,11 +75,22 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
     }
 }
 
+/// The rounded sum of two numbers, and whether it is exact. It is not if a number is not finite.
+///
+/// Subtracting the larger of two numbers from their rounded sum is exact (T. J. Dekker 1971), and
+/// gives the smaller one unless the sum was rounded. Both numbers are tried, because it is not
+/// known which one is larger.
+#[inline(always)]
+pub(super) fn try_sum(a: f64, b: f64) -> (f64, bool) {
+    let sum = a + b;
+    (sum, (sum - a == b) & (sum - b == a))
+}
+
 /// The rounded sum of two numbers, and the rounding error, which is NaN if the sum is not finite.
 ///
 /// D. E. Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2, theorem B.
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_as_added = sum - a;
     let a_as_added = sum - b_as_added;

@@ -1,5 +1,6 @@
 //! The types that are summed, and the types that their sums are rounded to.
 
+use super::expansion::to_odd;
 use crate::item::{Bf16, F16, Item, Pack};
 
 /// A floating-point type to sum.
@@ -45,17 +46,33 @@ pub trait Rounded: Copy {
     const INFINITY: u64;
     /// The bits of the only NaN that exact sums give.
     const NAN: u64;
+    /// The bits of a NaN that no sum gives. It stands where a sum is not known yet.
+    const MARK: u64;
+    /// Whether this is the [mark](Self::MARK).
+    fn is_mark(self) -> bool;
+    /// The sum of two numbers, rounded once, to nearest even. The second one may be rounded to odd
+    /// and is far smaller than the first one, or the first one is exact.
+    fn of_sum(high: f64, low: f64) -> Self;
     /// The number with these bits, which fit the type, or its negative.
     fn from_magnitude(bits: u64, is_negative: bool) -> Self;
 }
 
 macro_rules! rounded {
-    ($($t:ty, $bits:ty;)*) => {$(
+    ($($t:ty, $bits:ty, $of_sum:expr;)*) => {$(
         impl Rounded for $t {
             const PRECISION: u32 = <$t>::MANTISSA_DIGITS;
             const LEAST: u32 = (1074 + <$t>::MIN_EXP - <$t>::MANTISSA_DIGITS as i32) as u32;
             const INFINITY: u64 = <$t>::INFINITY.to_bits() as u64;
             const NAN: u64 = <Self as Rounded>::INFINITY | 1 << (Self::PRECISION - 2);
+            const MARK: u64 = <Self as Rounded>::NAN + 1;
+            #[inline(always)]
+            fn is_mark(self) -> bool {
+                u64::from(self.to_bits()) == Self::MARK
+            }
+            #[inline(always)]
+            fn of_sum(high: f64, low: f64) -> Self {
+                $of_sum(high, low)
+            }
             #[inline(always)]
             fn from_magnitude(bits: u64, is_negative: bool) -> Self {
                 let sign = (is_negative as $bits) << (<$bits>::BITS - 1);
@@ -66,6 +83,7 @@ macro_rules! rounded {
 }
 
 rounded! {
-    f32, u32;
-    f64, u64;
+    // An `f64` that is rounded to odd can be rounded again, because it has two bits more at least.
+    f32, u32, |high, low| to_odd(high, low) as f32;
+    f64, u64, |high: f64, low| high + low;
 }

@@ -248,6 +248,7 @@ impl<T: Item, const N: usize> Reduction for Top<T, N> {
         row: u64,
         _index: impl Fn(Position) -> u64,
         source: Asking<T>,
+        _workspace: *mut u64,
     ) {
         let asked = source.value;
         let output = output.wrapping_add((row * u64::from(asked.count())) as usize);

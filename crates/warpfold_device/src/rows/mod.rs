@@ -389,7 +389,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             copy::wait();
             warp::sync_warp(u32::MAX);
             let worker = Worker { tiles: Tiles { start, shift }, lane, stack };
-            worker.work::<S, R>(input, output, here, [&plan, &second]);
+            worker.work::<S, R>(input, output, slots, here, [&plan, &second]);
             warp::sync_warp(u32::MAX);
             let Some(next) = here.next(&plan) else { break };
             here = next;
@@ -431,6 +431,7 @@ impl Worker {
         self,
         source: S,
         output: *mut R::Raw,
+        slots: *mut u64,
         here: Tile,
         plans: [&Plan; 2],
     ) {
@@ -491,7 +492,7 @@ impl Worker {
                 }
                 if is_whole && number == 0 && is_row {
                     let row = here.row(plan) + u64::from(row);
-                    R::write(acc, output, row, index, source);
+                    R::write(acc, output, row, index, source, slots);
                 }
                 pass += taken;
             }

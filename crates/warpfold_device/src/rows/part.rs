@@ -22,11 +22,11 @@ pub(super) struct Share {
     pub is_row: bool,
 }
 
-/// The accumulator of this lane's part of a row of a tile. If the order does not matter, `before` is the accumulator of this
-/// lane's parts of the tiles before, and becomes part of the result.
+/// The accumulator of this lane's part of a row of a tile. If the order does not matter, `before`
+/// is the accumulator of this lane's parts of the tiles before, and becomes part of the result.
 ///
 /// # Safety
-/// The tile has been copied to `tiles`, and all copies have arrived.
+/// The tile of each array has been copied to `tiles`, and all copies have arrived.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "a line of shared memory begins at a pack")]
 pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(

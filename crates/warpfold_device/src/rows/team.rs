@@ -87,7 +87,7 @@ impl Team {
             }
             if is_whole && self.lane & (plan.lanes - 1) == 0 && is_row {
                 let row = here.row(plan) + u64::from(row);
-                R::write(acc, output, row, index, source);
+                R::write(acc, output, row, index, source, self.slots);
             }
         }
     }

@@ -5,14 +5,23 @@ use crate::item::Item;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::Words;
+use core::mem::MaybeUninit;
 use cuda_std::ext::{control, grid};
-use cuda_std::{thread, warp};
+use cuda_std::{address_space, thread, warp};
 
-/// Rows of a warp's tile. A row has an element for each lane.
-const ROWS: u32 = WARP;
+/// Elements of a warp's part of a tile: a row for each lane, which has an element for each lane.
+const PART: u32 = WARP * WARP;
 
-/// Elements of a tile.
-pub const TILE: u32 = THREADS * ROWS;
+/// Elements of a tile that has one part for each warp.
+pub const TILE: u32 = THREADS / WARP * PART;
+
+/// The most parts that a tile has for each warp.
+pub const MOST_PARTS: u32 = 8;
+
+/// The heads of each part. Each lane has those of the row that has its number.
+#[address_space(shared)]
+static mut HEADS: [MaybeUninit<u32>; (THREADS * MOST_PARTS) as usize] =
+    [const { MaybeUninit::uninit() }; (THREADS * MOST_PARTS) as usize];
 
 /// The most loads of a thread that are under way at a time.
 const MOST_LOADS: usize = 16;
@@ -20,6 +29,26 @@ const MOST_LOADS: usize = 16;
 /// The most keys that a thread reads again at a time: half as many as before, because it also has
 /// their places in registers.
 const MOST_KEYS: usize = MOST_LOADS / 2;
+
+/// The most heads that a warp lists, so that it need not read their keys again. These are the first
+/// ones of its elements.
+const LIST: usize = 512;
+
+/// Bytes of the keys of these heads. Long keys are fewer.
+const LIST_BYTES: usize = 4 * LIST;
+
+/// Warps of a block.
+const WARPS: usize = (THREADS / WARP) as usize;
+
+/// The keys of the heads that each warp lists.
+#[address_space(shared)]
+static mut KEYS: [MaybeUninit<u128>; WARPS * LIST_BYTES / 16] =
+    [const { MaybeUninit::uninit() }; WARPS * LIST_BYTES / 16];
+
+/// The places of these heads, counted from the first element of the warp.
+#[address_space(shared)]
+static mut PLACES: [MaybeUninit<u16>; WARPS * LIST] =
+    [const { MaybeUninit::uninit() }; WARPS * LIST];
 
 /// A key, which is compared bit for bit, or a flag.
 pub trait Bits: Item {
@@ -103,26 +132,41 @@ pub struct Outputs<T> {
     pub runs: *mut u64,
 }
 
-/// Finds the runs of `n` elements. This is the whole body of a kernel that
-/// [`runs!`](crate::runs!) stamps out.
+/// Finds the runs of `n` elements in tiles that have `parts` parts for each warp. This is the whole
+/// body of a kernel that [`runs!`](crate::runs!) stamps out.
 ///
 /// # Safety
 /// The launch keeps [its contract](super#the-launchs-contract).
 #[inline(always)]
-pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, words: *mut u64) {
+pub unsafe fn heads<T: Bits, H: Head>(
+    input: *const T,
+    n: u64,
+    parts: u32,
+    out: Outputs<T>,
+    words: *mut u64,
+) {
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
     let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
-    let first =
-        u64::from(block) * u64::from(TILE) + u64::from(warp_of_block) * u64::from(ROWS * WARP);
+    let most = parts * PART;
+    let first = u64::from(block) * u64::from(most * (THREADS / WARP))
+        + u64::from(warp_of_block) * u64::from(most);
     // How many elements the warp has.
-    let count = n.saturating_sub(first).min((ROWS * WARP).into()) as u32;
+    let count = n.saturating_sub(first).min(most.into()) as u32;
     let index = |row: u32| row * WARP + lane;
     let source = input.wrapping_add(first as usize);
-    // SAFETY: only elements that are there are read. All branches around collective calls are the
-    // same in all lanes of a warp. There is a place for each run, because there are no more runs
-    // than elements. The rest is the caller's contract.
+    let heads_of_part = (&raw mut HEADS).cast::<u32>().wrapping_add(tid as usize);
+    let keys_of_heads =
+        (&raw mut KEYS).cast::<u8>().wrapping_add(warp_of_block as usize * LIST_BYTES).cast::<T>();
+    let places = (&raw mut PLACES).cast::<u16>().wrapping_add(warp_of_block as usize * LIST);
+    let most_listed =
+        if H::LOOKS_BACK { LIST.min(LIST_BYTES / size_of::<T>()) } else { LIST } as u32;
+    let lower = (1 << lane) - 1;
+    // SAFETY: only elements that are there are read. Each thread has places of its own for heads.
+    // All branches around collective calls are the same in all lanes of a warp. There is a place
+    // for each run, because there are no more runs than elements. The rest is the caller's
+    // contract.
     unsafe {
         grid::wait_for_dependencies();
         let mut before = T::Word::default();
@@ -132,8 +176,9 @@ pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, 
             before = T::load_if(source.wrapping_sub(1), is_there).word();
         }
         // Each lane keeps the heads of the row that has its number, so that a thread needs one
-        // register for a tile.
-        let mut heads = 0;
+        // register for a part.
+        let (mut heads, mut all) = (0, 0);
+        let mut part = heads_of_part;
         let mut row = 0;
         while row * WARP < count {
             control::keep_rolled();
@@ -161,32 +206,72 @@ pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, 
                 }
                 let is_there = i as u32 * WARP < left;
                 let found = warp::warp_vote_ballot(u32::MAX, is_head && is_there);
-                heads = if lane == row + i as u32 { found } else { heads };
+                heads = if lane == (row + i as u32) % WARP { found } else { heads };
+                let number = all + (found & lower).count_ones();
+                if is_head && is_there && number < most_listed {
+                    if H::LOOKS_BACK {
+                        keys_of_heads.add(number as usize).write(T::of_word(own[i]));
+                    }
+                    places.add(number as usize).write((index(row) + i as u32 * WARP) as u16);
+                }
+                all += found.count_ones();
             });
             row += T::LOADS as u32;
+            if row.is_multiple_of(WARP) || row * WARP >= count {
+                *part = heads;
+                part = part.wrapping_add(THREADS as usize);
+                heads = 0;
+            }
         }
-        let number = heads.count_ones();
-        let mut until = number;
-        each(WARP.ilog2() as usize, |step| {
-            let (lower, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << step, WARP);
-            until += if is_lane { lower } else { 0 };
-        });
-        let all = warp::warp_shuffle_idx(u32::MAX, until, WARP - 1, WARP).0;
 
         let Place { before, end } = place(all.into(), MOST, words);
-        let lower = (1 << lane) - 1;
+        if block == last && tid == 0 {
+            out.runs.write(end);
+            write_offset(out.offsets, out.log, end, n);
+        }
+        let listed = all.min(most_listed);
+        let mut number = lane;
+        while number < listed {
+            control::keep_rolled();
+            let run = before + u64::from(number);
+            if H::LOOKS_BACK {
+                out.unique.add(run as usize).write(*keys_of_heads.add(number as usize));
+            }
+            let place = *places.add(number as usize);
+            write_offset(out.offsets, out.log, run, first + u64::from(place));
+            number += WARP;
+        }
+        if listed == all {
+            return;
+        }
+        // The other heads are found in the bits.
+        let (mut heads, mut before_part, mut until) = (0, 0, 0);
+        let mut part = heads_of_part;
         let mut row = 0;
         while row * WARP < count {
             control::keep_rolled();
+            if row.is_multiple_of(WARP) {
+                before_part += warp::warp_shuffle_idx(u32::MAX, until, WARP - 1, WARP).0;
+                heads = *part;
+                part = part.wrapping_add(THREADS as usize);
+                // The heads of the part up to the row that has the number of this lane.
+                until = heads.count_ones();
+                each(WARP.ilog2() as usize, |step| {
+                    let (lower, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << step, WARP);
+                    until += if is_lane { lower } else { 0 };
+                });
+            }
             let rows = T::LOADS / 2;
-            let is_of_these = lane.wrapping_sub(row) < rows as u32;
-            if warp::warp_vote_any(u32::MAX, is_of_these && heads != 0) {
+            let is_of_these = lane.wrapping_sub(row % WARP) < rows as u32;
+            let is_left = heads != 0 && before_part + until > listed;
+            if warp::warp_vote_any(u32::MAX, is_of_these && is_left) {
                 let here = source.wrapping_add(index(row) as usize);
                 let at = first + u64::from(index(row));
+                let before_row = before_part + until - heads.count_ones();
                 let mut of_row = [0; MOST_KEYS];
                 let mut keys = [T::Word::default(); MOST_KEYS];
                 each(rows, |i| {
-                    let number = row + i as u32;
+                    let number = row % WARP + i as u32;
                     of_row[i] = warp::warp_shuffle_idx(u32::MAX, heads, number, WARP).0;
                     if H::LOOKS_BACK {
                         // The key is in a cache, because this block has read it.
@@ -195,10 +280,11 @@ pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, 
                     }
                 });
                 each(rows, |i| {
-                    let row = row + i as u32;
-                    let of_warp = warp::warp_shuffle_idx(u32::MAX, until - number, row, WARP).0;
-                    let run = before + u64::from(of_warp + (of_row[i] & lower).count_ones());
-                    if of_row[i] >> lane & 1 != 0 {
+                    let row = row % WARP + i as u32;
+                    let before_row = warp::warp_shuffle_idx(u32::MAX, before_row, row, WARP).0;
+                    let number = before_row + (of_row[i] & lower).count_ones();
+                    if of_row[i] >> lane & 1 != 0 && number >= listed {
+                        let run = before + u64::from(number);
                         if H::LOOKS_BACK {
                             out.unique.add(run as usize).write(T::of_word(keys[i]));
                         }
@@ -207,10 +293,6 @@ pub unsafe fn heads<T: Bits, H: Head>(input: *const T, n: u64, out: Outputs<T>, 
                 });
             }
             row += rows as u32;
-        }
-        if block == last && tid == 0 {
-            out.runs.write(end);
-            write_offset(out.offsets, out.log, end, n);
         }
     }
 }

@@ -278,7 +278,7 @@ impl Boundaries {
 /// # Safety
 /// The array has it.
 #[inline(always)]
-unsafe fn load(source: *const u32, log: u32, i: u64) -> u64 {
+pub(crate) unsafe fn load(source: *const u32, log: u32, i: u64) -> u64 {
     let words = source.wrapping_add(((i << log) >> 2) as usize);
     // SAFETY: the caller's contract.
     unsafe {

@@ -9,8 +9,10 @@
 //! that begins there.
 //!
 //! *Tiles.* A tile has as many neighbouring segments as fit into it, or it is a tile of one longer
-//! segment. A warp copies a tile to shared memory while it works on the tile before. In a tile of
-//! short segments each lane takes a segment, or a part of one if any is longer than a part.
+//! segment. A warp copies a tile to shared memory and waits for it. It has one buffer, so that a
+//! multiprocessor has room for many warps, and some of them wait for memory while others compute.
+//! In a tile of short segments each lane takes a segment, or a part of one if any is longer than a
+//! part.
 //!
 //! *Waiting.* The task of a segment that begins before the range is the only one that may have to
 //! wait for other tasks. The warp does this at last, because otherwise each warp would wait until
@@ -20,9 +22,9 @@
 //! one behind the other, and another array says where each span begins. Each span has tiles of its
 //! own, as a long segment has.
 //!
-//! *Boundaries.* They come through a ring in shared memory, always a tile ahead. They may be wrong.
-//! Nothing outside the arrays is read or written then, and the number of the first wrong segment is
-//! left in the status.
+//! *Boundaries.* They come through a ring in shared memory, those of the next tile together with
+//! the elements of this one. They may be wrong. Nothing outside the arrays is read or written then,
+//! and the number of the first wrong segment is left in the status.
 //!
 //! *Order.* Parts, and the tree over them, are those of [`rows`](mod@crate::rows), so that a
 //! segment has the bits of a row of the same elements.
@@ -58,6 +60,7 @@ mod ring;
 mod share;
 mod tile;
 
+pub(crate) use boundaries::load;
 pub use boundaries::{Boundaries, Spans};
 
 use crate::Reduction;
@@ -68,6 +71,7 @@ use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::{self, Words};
+use boundaries::Found;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread, warp};
@@ -87,8 +91,8 @@ const WARPS: usize = (THREADS / WARP) as usize;
 /// What a warp keeps in shared memory.
 #[repr(C)]
 struct Shared {
-    /// The tile that is worked on, and the one that is copied.
-    buffers: [[MaybeUninit<u32>; BUFFER]; 2],
+    /// A tile.
+    buffer: [MaybeUninit<u32>; BUFFER],
     ring: [MaybeUninit<u32>; ring::WORDS],
     /// The accumulator of a task that waits until the warp has done everything else.
     waiting: [MaybeUninit<u32>; words::MOST],
@@ -137,8 +141,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     // same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
         let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
-        let buffers = (&raw mut (*shared).buffers).cast::<u32>();
-        let buffer = |which: u32| buffers.wrapping_add(which as usize * BUFFER);
+        let buffer = (&raw mut (*shared).buffer).cast::<u32>();
         let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log, lane };
         let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
         let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
@@ -157,74 +160,58 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             }
         }
         let found = boundaries.find::<S::Element>(range, lane);
-        let warp = Warp { boundaries, base: found.base, count: found.count, ring, stack, lane };
+        let Found { base, count, .. } = found;
+        let warp = Warp { boundaries, slots, base, count, ring, stack, lane };
         let mut is_waiting = false;
         let mut next = Next { segment: 1, begin: found.begin, brought: 1 };
-        // The tile that is worked on, and the tile that is copied next.
-        let (mut here, mut ahead): (Option<Tile>, _) = (None, found.task);
-        if ahead.is_none() {
+        let mut tile = found.task;
+        if tile.is_none() {
             ring.bring(&mut next, &boundaries, warp.base, warp.count);
-            copy::commit();
-            copy::commit();
-            copy::wait_but_newest();
+            copy::wait();
             warp::sync_warp(u32::MAX);
-            ahead = warp.short::<S::Element>(&mut next);
+            tile = warp.short::<S::Element>(&mut next);
         }
-        let mut which = 0;
-        loop {
+        while let Some(here) = tile {
             control::keep_rolled();
-            if ahead.is_some() {
-                ring.bring(&mut next, &boundaries, warp.base, warp.count);
-            }
-            copy::commit();
-            if let Some(tile) = ahead {
-                let first = boundaries.place_of(tile, found.base);
-                let elements = boundaries.spans.elements;
-                let address = input.address();
-                tile.stage(first, address, elements, boundaries.task, buffer(which), lane);
-            }
-            copy::commit();
-            if let Some(tile) = here {
-                copy::wait_but_two();
-                warp::sync_warp(u32::MAX);
-                let shift = tile::shift(input.address(), boundaries.place_of(tile, found.base));
-                let buffer = buffer(1 - which);
-                if !tile.is_long() {
-                    warp.work_short::<S, R>(input, tile, buffer, shift, output);
-                } else if let Some(acc) = warp.work_long::<S, R>(input, tile, buffer, shift) {
-                    let tasks = tile.tasks::<S::Element>(boundaries.task);
-                    // Only a task behind the first one of its segment waits.
-                    let waits = tasks > 1 && waits(tile.task, tasks);
-                    is_waiting |= waits;
-                    if lane > 0 {
-                        // Lane 0 has the accumulator.
-                    } else if waits {
-                        each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
-                    } else if tasks > 1 {
-                        post::<R>(slots, warp.slot::<S::Element>(tile, tile.task), acc);
-                    } else {
-                        warp.write::<R>(input, tile.first, acc, output);
-                    }
+            // The boundaries of the next tile arrive with this one.
+            ring.bring(&mut next, &boundaries, warp.base, warp.count);
+            let first = boundaries.place_of(here, found.base);
+            let address = input.address();
+            here.stage(first, address, boundaries.spans.elements, boundaries.task, buffer, lane);
+            copy::wait();
+            warp::sync_warp(u32::MAX);
+            let shift = tile::shift(input.address(), first);
+            if !here.is_long() {
+                warp.work_short::<S, R>(input, here, buffer, shift, output);
+            } else if let Some(acc) = warp.work_long::<S, R>(input, here, buffer, shift) {
+                let tasks = here.tasks::<S::Element>(boundaries.task);
+                // Only a task behind the first one of its segment waits.
+                let waits = tasks > 1 && waits(here.task, tasks);
+                is_waiting |= waits;
+                if lane > 0 {
+                    // Lane 0 has the accumulator.
+                } else if waits {
+                    each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
+                } else if tasks > 1 {
+                    post::<R>(slots, warp.slot::<S::Element>(here, here.task), acc);
+                } else {
+                    warp.write::<R>(input, here.first, acc, output);
                 }
             }
-            let Some(tile) = ahead else { break };
-            copy::wait_but_newest();
-            warp::sync_warp(u32::MAX);
-            here = ahead;
-            ahead = match tile.next::<S::Element>(boundaries.task) {
+            tile = match here.next::<S::Element>(boundaries.task) {
                 None => warp.short::<S::Element>(&mut next),
                 further => further,
             };
-            which = 1 - which;
+            // The next tile takes the place of this one, and lane 0 may have left an accumulator.
+            warp::sync_warp(u32::MAX);
         }
         if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, found.base) {
-            warp::sync_warp(u32::MAX);
             let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
             let meeting = Meeting {
                 slots,
                 tasks: tile.tasks::<S::Element>(boundaries.task),
                 lanes: WARP,
-                words: buffers,
+                words: buffer,
                 stack,
                 lane,
                 is_row: true,
@@ -243,6 +230,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
 #[derive(Clone, Copy)]
 struct Warp {
     boundaries: Boundaries,
+    slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
     /// The number of segments, segment 0 included.
@@ -438,6 +426,6 @@ impl Warp {
     ) {
         let row = self.base.wrapping_add(segment.into());
         // SAFETY: the output has a place for each result of each segment.
-        unsafe { R::write(acc, output, row, index, source) };
+        unsafe { R::write(acc, output, row, index, source, self.slots) };
     }
 }

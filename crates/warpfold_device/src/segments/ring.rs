@@ -10,7 +10,8 @@ use cuda_std::ext::copy;
 pub(super) const WORDS: usize = 1024;
 
 /// How many words are brought at a time, at most. The ring has room for the boundaries of the tile
-/// that is worked on, of the tile that is copied, and of the one behind.
+/// that is worked on and of the next one. Half of it would be too little, because a tile has one
+/// boundary more than segments.
 const AT_ONCE: u32 = WORDS as u32 / 4;
 
 /// A ring of boundaries. Boundary `i` of a warp is at place `i`, modulo the size of the ring.
@@ -44,8 +45,8 @@ impl Ring {
     /// the array, and `count` is the number of its last boundary.
     ///
     /// # Safety
-    /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments of each of two
-    /// tiles before the next segment are still needed.
+    /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
+    /// next one are still needed.
     #[inline(always)]
     pub(super) unsafe fn bring(
         self,

@@ -166,7 +166,7 @@ impl<K: BinKey> BinCounter<K> {
         let shape = LaunchShape {
             grid: (plan.chunks, plan.ranges).into(),
             overlap: Overlap::InSequence,
-            ..LaunchShape::linear(1, plan::COUNTING_THREADS, plan.copies * plan.range * 4)
+            ..LaunchShape::linear(1, plan.threads, plan.copies * plan.range * 4)
         };
         let args = [
             Arg::Pointer(keys.address),

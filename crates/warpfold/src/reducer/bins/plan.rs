@@ -67,7 +67,7 @@ pub(super) fn plan(n: u64, bins: u64, words: u64) -> Plan {
 }
 
 /// Threads of a block that counts. `warpfold_device::bins::THREADS`.
-pub(super) const COUNTING_THREADS: u32 = 256;
+const COUNTING_THREADS: u32 = 256;
 /// Bytes of a pack.
 const PACK: u64 = 16;
 /// Packs that the threads of a block have under way, four each.
@@ -78,15 +78,29 @@ const LEAST_PACKS: u64 = 2 * ROUND;
 const MOST_PACKS: u64 = u32::MAX as u64 / PACK / ROUND * ROUND;
 /// The most blocks that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 8;
+/// Threads of a block that counts keys of one byte. `warpfold_device::bins::BYTE_THREADS`.
+const BYTE_THREADS: u32 = 64;
+/// Packs of such keys that the threads of a block have under way, four each.
+const BYTE_ROUND: u64 = 4 * BYTE_THREADS as u64;
+/// The least packs of a block of such keys.
+const LEAST_BYTE_PACKS: u64 = 4 * BYTE_ROUND;
+/// The most packs of a block of such keys, because each thread counts in 16 bits, and may have one
+/// key more.
+const MOST_BYTE_PACKS: u64 =
+    (u16::MAX as u64 - 1) / PACK * BYTE_THREADS as u64 / BYTE_ROUND * BYTE_ROUND;
+/// The most blocks for such keys that a multiprocessor has room for at a time.
+const BYTE_RESIDENT: u64 = 6;
 
 /// How counting is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CountPlan {
+    /// Threads of a block.
+    pub(super) threads: u32,
     /// Bins of a block.
     pub(super) range: u32,
     /// How many such ranges there are.
     pub(super) ranges: u32,
-    /// Copies of the bins of a block.
+    /// Copies of the bins of a block in dynamic shared memory.
     pub(super) copies: u32,
     /// The number of chunks.
     pub(super) chunks: u32,
@@ -103,14 +117,24 @@ pub(super) fn count_plan(n: u64, bytes: u64, bins: u64, multiprocessors: u32) ->
     let range = bins.div_ceil(ranges);
     let copies = 1 << (most / range).min(MOST_WARPS).ilog2();
     let packs = n.checked_mul(bytes)? / PACK;
-    let blocks = (u64::from(multiprocessors) * RESIDENT / ranges).max(1);
-    let chunks = packs.div_ceil(LEAST_PACKS).clamp(1, blocks).max(packs.div_ceil(MOST_PACKS));
+    // The kernel for keys of one byte has counts of all of them in static shared memory.
+    let (threads, range, ranges, copies) = match bytes {
+        1 => (BYTE_THREADS, bins, 1, 0),
+        _ => (COUNTING_THREADS, range, ranges, copies),
+    };
+    let (round, least, most, resident) = match bytes {
+        1 => (BYTE_ROUND, LEAST_BYTE_PACKS, MOST_BYTE_PACKS, BYTE_RESIDENT),
+        _ => (ROUND, LEAST_PACKS, MOST_PACKS, RESIDENT),
+    };
+    let blocks = (u64::from(multiprocessors) * resident / ranges).max(1);
+    let chunks = packs.div_ceil(least).clamp(1, blocks).max(packs.div_ceil(most));
     Some(CountPlan {
+        threads,
         range: range as u32,
         ranges: ranges as u32,
         copies,
         chunks: u32::try_from(chunks).ok().filter(|&chunks| chunks < 1 << 31)?,
-        chunk: packs.div_ceil(chunks).next_multiple_of(ROUND).min(MOST_PACKS),
+        chunk: packs.div_ceil(chunks).next_multiple_of(round).min(most),
     })
 }
 
@@ -146,10 +170,12 @@ mod tests {
             let plan = count_plan(n, 1 << log, bins, multiprocessors).unwrap();
             let [range, ranges] = [plan.range, plan.ranges].map(u64::from);
             prop_assert!(u64::from(plan.copies) * range * 4 <= SHARED_BYTES);
-            prop_assert!(plan.copies.is_power_of_two());
+            prop_assert!(plan.copies.is_power_of_two() || log == 0 && plan.copies == 0);
             prop_assert!(range * ranges >= bins && range * (ranges - 1) < bins);
             prop_assert!(u64::from(plan.chunks) * plan.chunk >= (n << log) / PACK);
             prop_assert!(plan.chunk * (PACK >> log) < 1 << 32);
+            let of_thread = plan.chunk.div_ceil(plan.threads.into()) * PACK;
+            prop_assert!(log > 0 || of_thread < u16::MAX.into());
         }
     }
 

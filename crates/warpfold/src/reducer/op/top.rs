@@ -8,7 +8,7 @@ use crate::{
     reducer::{
         Error, Item, Operation, Ranked, Single,
         operation::{
-            More, compared_bytes,
+            More, as_whole, compared_bytes,
             private::{Kernel, RowKernel, SegmentKernel},
         },
         order::{first_greatest, first_least},
@@ -128,6 +128,7 @@ macro_rules! top {
 
         impl<const K: usize> RowKernel<$type> for $op<K> {
             const ROWS: &'static EmbeddedKernel = <Self as Kernel<$type>>::KERNEL;
+            as_whole!($type);
         }
 
         impl<const K: usize> SegmentKernel<$type> for $op<K> {

@@ -11,10 +11,25 @@ use private::{Operands, Places};
 
 /// One array, or two arrays whose elements are taken in pairs: `&array` or `(&a, &b)`.
 ///
-/// The arrays of a pair need not have the same shape. They are broadcast as in NumPy: the shapes are
-/// compared from their last axes on, and where an axis of one array has the size 1 or is missing,
-/// its elements are repeated. The axes that are reduced are those of the common shape. Nothing is
-/// copied for this. The trait cannot be implemented outside this crate.
+/// The arrays of a pair need not have the same shape. They are broadcast as in NumPy: the shapes
+/// are compared from their last axes on, and where an axis of one array has the size 1 or is
+/// missing, its elements are repeated. The axes that are reduced are those of the common shape.
+/// Nothing is copied for this. The trait cannot be implemented outside this crate.
+///
+/// ```
+/// use warpfold::{Array, Device, Dot, SquaredDistance};
+///
+/// let gpu = Device::simulator();
+/// let points = Array::new(&[1, 2, 3, 4, 5, 6], &[2, 3])?;
+/// // The rows of one matrix with those of another, and all rows with one vector.
+/// assert_eq!(gpu.reduce_rows((&points, &points), Dot)?, [14, 77]);
+/// let center = Array::new(&[1, 1, 1], &[3])?;
+/// assert_eq!(gpu.reduce_rows((&points, &center), SquaredDistance)?, [5, 50]);
+/// // A column of numbers, one for each row, which are the weights of sums of columns.
+/// let weights = Array::new(&[10, 1], &[2, 1])?;
+/// assert_eq!(gpu.reduce_axes((&points, &weights), &[0], Dot)?, [14, 25, 36]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
 pub trait Arrays: Operands<Self::Item> {
     /// The type of the elements.
     type Item: Item;

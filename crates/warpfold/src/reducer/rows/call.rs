@@ -8,6 +8,7 @@ use super::{
     super::{Error, Item, input::Place, operation::MORE},
     layout::Layout,
     pairs, plan,
+    repair::Repair,
 };
 
 /// A kernel for rows, and what its launches need to know of the operation.
@@ -20,6 +21,8 @@ pub(in crate::reducer) struct Call<'a> {
     pub(in crate::reducer) words: u64,
     /// The arguments that this kernel takes behind those of all kernels for rows.
     pub(in crate::reducer) more: &'a [Arg],
+    /// The kernel that sums rows again where this one has no proof of a sum.
+    pub(in crate::reducer) repair: Option<Repair<'a>>,
 }
 
 impl Call<'_> {
@@ -109,6 +112,12 @@ impl Call<'_> {
             // uses it, and a graph retains the memory that it uses.
             unsafe { stream.launch(self.kernel, shape, &args[..count])? };
             group += groups;
+        }
+        if let Some(repair) = self.repair {
+            // SAFETY: as above.
+            let launched = unsafe { repair.launch(device, address, layout, out, stream) };
+            // Without this launch, the note of the launches before stays in the workspace.
+            launched.inspect_err(|_| stream.distrust_workspace())?;
         }
         #[cfg(feature = "cudarc")]
         for lent in lent.into_iter().flatten() {

@@ -6,7 +6,9 @@ mod arrays;
 mod call;
 mod layout;
 mod pairs;
+mod pending;
 mod plan;
+mod repair;
 mod strided;
 mod whole;
 
@@ -15,7 +17,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use crate::device::{Device, Stream};
 
 use super::{
-    ArraysOperation, Error, Item, Operation, Pending,
+    ArraysOperation, Error, Item, Operation,
     engine::{Cache, Engine},
     input::{Arity, Place, on_device},
     operation::More,
@@ -24,6 +26,7 @@ use super::{
 };
 use arrays::Common;
 use layout::Layout;
+use repair::Repair;
 use smallvec::SmallVec;
 
 /// The layout of each array.
@@ -32,6 +35,7 @@ type Layouts = SmallVec<[Layout; 2]>;
 pub use array::Array;
 pub use arrays::{Arrays, DeviceArrays};
 pub(super) use call::Call;
+pub use pending::PendingRows;
 pub use strided::{StridedOutput, StridedRowReducer};
 pub use whole::Whole;
 
@@ -60,15 +64,18 @@ pub use whole::Whole;
 pub struct RowReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    /// The kernel that sums rows again where the first one has no proof of a sum.
+    repair: Option<Arc<Engine>>,
     more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for RowReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, more, operation } = self;
+        let Self { device, engine, repair, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, more: more.clone(), operation: *operation }
+        let (repair, more) = (repair.clone(), more.clone());
+        Self { device, engine, repair, more, operation: *operation }
     }
 }
 
@@ -79,7 +86,8 @@ impl<T: Item, O: ArraysOperation<T>> fmt::Debug for RowReducer<T, O> {
 }
 
 impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
-    /// Reduces each row of a matrix and waits for the results: one for each row, in order.
+    /// Reduces each row of a matrix and waits for the results: one for each row, in order. An
+    /// operation over pairs takes two arrays, which are broadcast to a matrix (see [`Arrays`]).
     ///
     /// An array on the host is copied to the device as a whole.
     ///
@@ -97,13 +105,15 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
 
     /// Reduces an array along some of its axes and waits for the results. There is one for each
     /// index of the other axes, in C order: the last axis that is left changes fastest. A negative
-    /// axis counts from the end. Without axes, each element is a row of its own.
+    /// axis counts from the end. Without axes, each element is a row of its own. An operation over
+    /// pairs takes two arrays, which are broadcast to one shape (see [`Arrays`]).
     ///
     /// # Errors
     ///
+    /// - [`Error::Shapes`] if the shapes of two arrays do not fit together;
     /// - [`Error::Axis`] or [`Error::AxisTwice`] if an axis is not there or is named twice;
     /// - [`Error::Rank`] if more than eight dimensions are left after those are merged that one
-    ///   index can stand for;
+    ///   index can stand for. In a pair, one index must do that for both arrays;
     /// - [`Error::Empty`] if the rows are empty and the operation has no result for that;
     /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type
     ///   of the elements cannot hold a sum;
@@ -121,7 +131,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
             return Ok(Vec::new());
         }
         let places = usize::try_from(rows).map_err(|_| Error::Rows { rows })?;
-        let output = self.device.alloc::<O::Raw>(places)?;
+        let output = self.device.alloc::<O::RowRaw>(places)?;
         let stream = self.engine.stream();
         let (mut copy, mut second_copy) = (None, None);
         let (first, second) = array.operands();
@@ -142,9 +152,9 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     pub fn reduce_rows_into<A>(
         &self,
         matrix: A,
-        output: impl DeviceOutput<O::Raw>,
+        output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
-    ) -> Result<Pending<T, O>, Error>
+    ) -> Result<PendingRows<T, O>, Error>
     where
         A: DeviceArrays<Item = T, Arity = O::Arity>,
     {
@@ -156,10 +166,11 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// and returns without waiting. The call allocates nothing on the device and copies nothing, so
     /// a stream that [captures](Device::capture) accepts it too. `output` must have a place for
     /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
-    /// [raw results](Operation::Raw), of which [`Pending::finish`] makes the results.
+    /// [raw results](RowOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
     ///
     /// If long rows are divided among warps and the partial results do not fit into the stream's
-    /// [workspace](Stream::workspace), the call takes several launches.
+    /// [workspace](Stream::workspace), the call takes several launches. A
+    /// [`ReproducibleSum`](super::ReproducibleSum) takes one launch more.
     ///
     /// ```
     /// use warpfold::{Array, Device, Moments};
@@ -188,15 +199,15 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         &self,
         array: A,
         axes: &[isize],
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
-    ) -> Result<Pending<T, O>, Error>
+    ) -> Result<PendingRows<T, O>, Error>
     where
         A: DeviceArrays<Item = T, Arity = O::Arity>,
     {
         let (layouts, offsets) = Self::layouts(&array.common()?, axes)?;
         let (rows, length) = (layouts[0].rows(), layouts[0].length());
-        let target: Target<'_, O::Raw> = output.target();
+        let target: Target<'_, O::RowRaw> = output.target();
         if target.len != rows {
             return Err(Error::Outputs { results: rows, len: target.len });
         }
@@ -206,7 +217,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
                 self.launch(places, offsets, layouts, address, stream)
             })?;
         }
-        Ok(Pending::new(length))
+        Ok(PendingRows::new(length))
     }
 
     /// An upper bound on the number of operations that lie between any element of a row of `length`
@@ -256,8 +267,8 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     }
 
     /// Turns raw results into results.
-    fn finish(raw: &[O::Raw], length: u64) -> Result<Vec<O::Output>, Error> {
-        raw.iter().map(|&raw| O::finish(raw, length)).collect()
+    fn finish(raw: &[O::RowRaw], length: u64) -> Result<Vec<O::Output>, Error> {
+        raw.iter().map(|&raw| O::finish_row(raw, length)).collect()
     }
 
     /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
@@ -271,7 +282,11 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         stream: &Stream,
     ) -> Result<(), Error> {
         let (kernel, more) = (self.engine.kernel(), &self.more[..]);
-        let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more };
+        let repair = self.repair.as_ref().map(|engine| {
+            let result_bytes = size_of::<O::RowRaw>() as u64;
+            Repair { kernel: engine.kernel(), result_bytes }
+        });
+        let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair };
         let places = [first].into_iter().chain(second).zip(offsets);
         let arrays: SmallVec<[_; 2]> =
             places.zip(layouts).map(|((place, offset), layout)| (place, offset, layout)).collect();
@@ -303,18 +318,23 @@ impl Device {
         &self,
         operation: O,
     ) -> Result<RowReducer<T, O>, Error> {
-        let engine = self.attached::<Cache>().engine(self, O::ROWS, size_of::<O::Raw>())?;
+        let cache = self.attached::<Cache>();
+        let engine = cache.engine(self, O::ROWS, size_of::<O::RowRaw>())?;
+        let repair = O::REPAIR_ROWS.map(|kernel| cache.engine(self, kernel, 0)).transpose()?;
         let more = operation.more();
-        Ok(RowReducer { device: self.clone(), engine, more, operation: PhantomData })
+        Ok(RowReducer { device: self.clone(), engine, repair, more, operation: PhantomData })
     }
 
-    /// Reduces each row of a matrix and waits for the results, one for each row.
+    /// Reduces each row of a matrix and waits for the results, one for each row. An operation over
+    /// pairs takes two arrays: rows with rows, or rows with one vector (see [`Arrays`]).
     ///
     /// ```
-    /// use warpfold::{Array, Device, Max};
+    /// use warpfold::{Array, Device, Dot, Max};
     ///
     /// let matrix = Array::new(&[3u8, 200, 255, 7, 0, 9], &[2, 3])?;
+    /// let vector = Array::new(&[1u8, 0, 2], &[3])?;
     /// assert_eq!(Device::simulator().reduce_rows(&matrix, Max)?, [255, 9]);
+    /// assert_eq!(Device::simulator().reduce_rows((&matrix, &vector), Dot)?, [513, 25]);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
@@ -330,7 +350,8 @@ impl Device {
     }
 
     /// Reduces an array along some of its axes and waits for the results, in C order of the other
-    /// axes. A negative axis counts from the end.
+    /// axes. A negative axis counts from the end. An operation over pairs takes two arrays, which
+    /// are broadcast to one shape (see [`Arrays`]).
     ///
     /// ```
     /// use warpfold::{Array, Device, Sum};

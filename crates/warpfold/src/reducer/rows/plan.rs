@@ -189,8 +189,8 @@ fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), l
     Tile { staging, rows, steps, row_step, step, lanes, unit, fast: 0, kept, reduced }
 }
 
-/// The largest unit that `fits` and in which all elements can be copied, and the dimensions with the faster one
-/// counted in such units. Without a unit, the dimensions are as they were.
+/// The largest unit that `fits` and in which all elements can be copied, and the dimensions with
+/// the faster one counted in such units. Without a unit, the dimensions are as they were.
 pub(super) fn in_units(
     layout: &Layout,
     bytes: u64,

@@ -11,12 +11,12 @@ use crate::{
 
 use super::{
     super::{
-        Error, Item, Pending, RowOperation, Single,
+        Error, Item, RowOperation, Single,
         engine::{Cache, Engine},
         input::DeviceInput,
         output::{DeviceOutput, Target},
     },
-    Array, RowReducer,
+    Array, PendingRows, RowReducer,
     arrays::private::Operands as _,
     layout::{Dims, MOST_DIMS, merged},
     plan::Dim,
@@ -119,7 +119,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
     /// reports an error.
     pub fn strided(&self) -> Result<StridedRowReducer<T, O>, Error> {
-        let kernel = const { kernel::<O::Raw>() };
+        let kernel = const { kernel::<O::RowRaw>() };
         let scatter = self.device.attached::<Cache>().engine(&self.device, kernel, 0)?;
         Ok(StridedRowReducer { rows: self.clone(), scatter })
     }
@@ -161,14 +161,14 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
     ///   than the distance of any two results that differ only along axes of smaller strides;
     /// - [`Error::Rank`] if more than eight dimensions are left after those are merged that one
     ///   index can stand for.
-    pub fn reduce_axes_into<I, D: DeviceOutput<O::Raw>>(
+    pub fn reduce_axes_into<I, D: DeviceOutput<O::RowRaw>>(
         &self,
         array: &Array<I>,
         axes: &[isize],
-        mut scratch: impl DeviceOutput<O::Raw>,
+        mut scratch: impl DeviceOutput<O::RowRaw>,
         output: StridedOutput<'_, D>,
         stream: &Stream,
-    ) -> Result<Pending<T, O>, Error>
+    ) -> Result<PendingRows<T, O>, Error>
     where
         I: DeviceInput<Item = T, Arity = Single>,
     {
@@ -183,12 +183,12 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
             .filter(|(_, is_reduced)| !is_reduced)
             .map(|(&size, _)| size)
             .collect();
-        let (scratch, target): (Target<'_, O::Raw>, Target<'_, O::Raw>) =
+        let (scratch, target): (Target<'_, O::RowRaw>, Target<'_, O::RowRaw>) =
             (scratch.target(), output.target());
         if scratch.len != rows {
             return Err(Error::Outputs { results: rows, len: scratch.len });
         }
-        let bytes = size_of::<O::Raw>() as u64;
+        let bytes = size_of::<O::RowRaw>() as u64;
         let dims = dims(&shape, strides, (offset, target.len), bytes)?;
         let place = array.input.places().0;
         let device = &self.rows.device;
@@ -197,11 +197,11 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
                 target.with_address(device, stream, |address| {
                     self.rows.launch((place, None), offsets, layouts, scratch, stream)?;
                     let first = address + offset * bytes;
-                    self.launch_scatter::<O::Raw>([scratch, first], rows, &dims, stream)
+                    self.launch_scatter::<O::RowRaw>([scratch, first], rows, &dims, stream)
                 })
             })?;
         }
-        Ok(Pending::new(length))
+        Ok(PendingRows::new(length))
     }
 
     /// Adds to `stream` the launch that copies so many results from the first address to places

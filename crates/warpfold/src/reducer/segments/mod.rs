@@ -17,6 +17,7 @@ use super::{
     input::{DeviceInput, Place, on_device, on_host},
     operation::{MORE, More},
     output::{DeviceOutput, Target},
+    repair,
 };
 
 use offset::private::Number;
@@ -61,15 +62,18 @@ pub use runs::{
 pub struct SegmentReducer<T, O> {
     device: Device,
     engine: Arc<Engine>,
+    /// The kernel that sums segments again where the first one has no proof of a sum.
+    repair: Option<Arc<Engine>>,
     more: More,
     operation: PhantomData<fn() -> (T, O)>,
 }
 
 impl<T, O> Clone for SegmentReducer<T, O> {
     fn clone(&self) -> Self {
-        let Self { device, engine, more, operation } = self;
+        let Self { device, engine, repair, more, operation } = self;
         let (device, engine) = (device.clone(), Arc::clone(engine));
-        Self { device, engine, more: more.clone(), operation: *operation }
+        let (repair, more) = (repair.clone(), more.clone());
+        Self { device, engine, repair, more, operation: *operation }
     }
 }
 
@@ -135,11 +139,12 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     }
 
     /// Adds the reduction of each segment into `output` to the work of `stream`, and returns
-    /// without waiting. It is one launch. The call allocates nothing on the device and copies
-    /// nothing, so a stream that [captures](Device::capture) accepts it too.
+    /// without waiting. It is one launch, or two of a
+    /// [`ReproducibleSum`](super::ReproducibleSum). The call allocates nothing on the device and
+    /// copies nothing, so a stream that [captures](Device::capture) accepts it too.
     ///
     /// `output` must have a place for each segment, and receives
-    /// [raw results](super::Operation::Raw), of which [`PendingSegments::finish`] makes the
+    /// [raw results](super::RowOperation::RowRaw), of which [`PendingSegments::finish`] makes the
     /// results. `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
     /// [`PendingSegments::check`] tells whether the offsets were right.
     ///
@@ -172,7 +177,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         &self,
         values: I,
         offsets: B,
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         mut status: impl DeviceOutput<SegmentStatus>,
         stream: &Stream,
     ) -> Result<PendingSegments<T, O>, Error>
@@ -182,7 +187,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     {
         let (values, offsets) = (values.places().0, offsets.places().0);
         let segments = segments(offsets.len)?;
-        let target: Target<'_, O::Raw> = output.target();
+        let target: Target<'_, O::RowRaw> = output.target();
         if target.len != segments {
             return Err(Error::Outputs { results: segments, len: target.len });
         }
@@ -227,7 +232,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let (mut copy, mut copied_offsets) = (None, None);
         let values = on_device(&self.device, values, &mut copy)?;
         let place = on_device(&self.device, offsets, &mut copied_offsets)?;
-        let output = self.device.alloc::<O::Raw>(places)?;
+        let output = self.device.alloc::<O::RowRaw>(places)?;
         let status = self.device.upload(&[SegmentStatus::default()])?;
         self.launch(values, place, [output.address(), status.address()], stream)?;
         let pending = PendingSegments::<T, O>::new(values.len, By::Offsets);
@@ -242,7 +247,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
 
     /// Turns raw results into results. `lengths` are the numbers of elements of the segments.
     fn finish(
-        raw: Vec<O::Raw>,
+        raw: Vec<O::RowRaw>,
         lengths: impl Iterator<Item = u64>,
         of_empty: impl Fn(u64) -> Result<O::Output, Error>,
     ) -> Result<Vec<O::Output>, Error> {
@@ -250,7 +255,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         results
             .map(|((raw, length), segment)| match length {
                 0 if O::identity().is_none() => of_empty(segment),
-                length => O::finish(raw, length),
+                length => O::finish_row(raw, length),
             })
             .collect()
     }
@@ -320,6 +325,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     ) -> Result<(), Error> {
         let Boundaries { address, log, greatest, segments, counted, spans } = boundaries;
         let (begins, begin_log) = spans.unwrap_or((0, 0));
+        // A negative offset is beyond them. Spans may have more elements together.
+        let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
         let shape = LaunchShape {
             overlap: Overlap::InSequence,
@@ -333,8 +340,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(status),
             Arg::U64(segments),
             Arg::Pointer(counted),
-            // A negative offset is beyond them. Spans may have more elements together.
-            Arg::U64(if spans.is_some() { greatest } else { values.len.min(greatest) }),
+            Arg::U64(most),
             Arg::F32(plan.density),
             Arg::U32(plan.task),
             Arg::U32(plan.ranges),
@@ -356,6 +362,26 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         // offsets are wrong, the workspace is zeroed when the status is checked. Dropping memory
         // waits for the work that uses it, and a graph retains the memory that it uses.
         unsafe { stream.launch(self.engine.kernel(), shape, args)? };
+        if let Some(repair) = &self.repair {
+            let args = [
+                Arg::Pointer(values.address),
+                Arg::Pointer(output),
+                Arg::Pointer(stream.workspace()),
+                Arg::Pointer(address),
+                Arg::U64(segments),
+                Arg::Pointer(counted),
+                Arg::U64(most),
+                Arg::U32(log),
+                Arg::Pointer(begins),
+                Arg::U32(begin_log),
+            ];
+            let shape = repair::shape(most, &self.device);
+            // SAFETY: as above. The kernel reads the results of the first one, and leaves zeros in
+            // the workspace, unless boundaries are wrong.
+            let launched = unsafe { stream.launch(repair.kernel(), shape, &args) };
+            // Without this launch, the note of the first one stays in the workspace.
+            launched.inspect_err(|_| stream.distrust_workspace())?;
+        }
         Ok(())
     }
 }
@@ -398,9 +424,11 @@ impl Device {
         &self,
         operation: O,
     ) -> Result<SegmentReducer<T, O>, Error> {
-        let engine = self.attached::<Cache>().engine(self, O::SEGMENTS, size_of::<O::Raw>())?;
+        let cache = self.attached::<Cache>();
+        let engine = cache.engine(self, O::SEGMENTS, size_of::<O::RowRaw>())?;
+        let repair = O::REPAIR_SEGMENTS.map(|kernel| cache.engine(self, kernel, 0)).transpose()?;
         let more = operation.more();
-        Ok(SegmentReducer { device: self.clone(), engine, more, operation: PhantomData })
+        Ok(SegmentReducer { device: self.clone(), engine, repair, more, operation: PhantomData })
     }
 
     /// Reduces each segment of `values` and waits for the results, one for each segment. Segment

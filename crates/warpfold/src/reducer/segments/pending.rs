@@ -113,10 +113,10 @@ impl<T: Item, O: SegmentOperation<T>> PendingSegments<T, O> {
     /// [`Error::EmptySegment`] if the segment is empty and the operation has no result for that,
     /// and [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and
     /// the type of the elements cannot hold the sum.
-    pub fn finish(self, raw: O::Raw, segment: u64, length: u64) -> Result<O::Output, Error> {
+    pub fn finish(self, raw: O::RowRaw, segment: u64, length: u64) -> Result<O::Output, Error> {
         if length == 0 && O::identity().is_none() {
             return Err(Error::EmptySegment { op: O::NAME, segment });
         }
-        O::finish(raw, length)
+        O::finish_row(raw, length)
     }
 }

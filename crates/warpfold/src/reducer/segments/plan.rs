@@ -13,7 +13,7 @@ const TILE_BYTES: u64 = 4096;
 /// The most tiles of a range. `warpfold_device::segments::LEVELS` is the logarithm.
 const MOST_TILES: u64 = 1 << 10;
 /// Warps that a multiprocessor has room for at a time.
-const RESIDENT: u64 = 16;
+const RESIDENT: u64 = 24;
 /// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
 /// warps that have nothing to do cost little.
 const RANGES_OF_SPANS: u64 = 2048;

@@ -12,8 +12,13 @@ use super::{
 
 /// Threads of a block. `warpfold_device::runs::THREADS`.
 const THREADS: u64 = 256;
-/// Keys or flags of a tile. `warpfold_device::runs::TILE`.
+/// Keys or flags of a tile of one part. `warpfold_device::runs::TILE`.
 const TILE: u64 = 32 * THREADS;
+/// The most parts of a tile. `warpfold_device::runs::MOST_PARTS`.
+const MOST_PARTS: u64 = 8;
+/// How many tiles there are at least for each multiprocessor, if tiles have several parts. A
+/// multiprocessor has room for four blocks at a time.
+const TILES_OF_MULTIPROCESSOR: u64 = 8;
 /// Lengths that a thread loads. `warpfold_device::runs::LENGTHS`.
 const LENGTHS: u64 = 8;
 /// The most tiles of a launch: a word of the workspace counts blocks, and the last one is a status.
@@ -33,6 +38,13 @@ fn shape(n: u64, tile: u64) -> Result<LaunchShape, u64> {
     }
     let shape = LaunchShape::linear(tiles as u32, THREADS as u32, 0);
     Ok(LaunchShape { overlap: Overlap::InSequence, ..shape })
+}
+
+/// The parts of a tile of keys or flags. A block with a larger tile reads for longer, and waits no
+/// longer for lower blocks, but large tiles of few keys leave multiprocessors without work.
+fn parts(n: u64, multiprocessors: u32) -> u64 {
+    let parts = n / (TILE * TILES_OF_MULTIPROCESSOR * u64::from(multiprocessors));
+    1 << parts.clamp(1, MOST_PARTS).ilog2()
 }
 
 /// Where the results of keys or flags go: addresses of the device.
@@ -67,11 +79,13 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     ) -> Result<(), Error> {
         let n = values.len;
         let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n, most };
-        let shape = shape(n, TILE).map_err(too_long)?;
+        let parts = parts(n, self.device().class().multiprocessors());
+        let shape = shape(n, parts * TILE).map_err(too_long)?;
         let plan = self.plan(n, n)?;
         let args = [
             Arg::Pointer(keys),
             Arg::U64(n),
+            Arg::U32(parts as u32),
             Arg::Pointer(out.unique),
             Arg::Pointer(out.offsets),
             Arg::U32(out.log),
@@ -201,6 +215,15 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiles_are_large_if_there_are_many_keys() {
+        let tiles = TILES_OF_MULTIPROCESSOR * 132;
+        for (n, expected) in [(0, 1), (2 * tiles * TILE - 1, 1), (2 * tiles * TILE, 2)] {
+            assert_eq!(parts(n, 132), expected, "{n} keys");
+        }
+        assert_eq!([parts(1 << 26, 132), parts(1 << 28, 132), parts(u64::MAX, 1)], [4, 8, 8]);
+    }
 
     #[test]
     fn there_is_a_block_for_each_tile_and_a_word_for_each_block() {

@@ -65,7 +65,7 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
         let (mut copied_flags, mut copied) = (None, None);
         let flags = on_device(device, flags, &mut copied_flags)?;
         let values = on_device(device, values, &mut copied)?;
-        let output = device.alloc::<O::Raw>(n)?;
+        let output = device.alloc::<O::RowRaw>(n)?;
         let offsets = device.alloc::<u64>(n + 1)?;
         let runs = device.alloc::<u64>(1)?;
         let out = Outputs {
@@ -88,13 +88,13 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
     }
 
     /// Adds the reduction of each segment to the work of `stream`, and returns without waiting, as
-    /// [`reduce_by_key_into`](RunReducer::reduce_by_key_into) does. It is two launches, which a
-    /// stream that [captures](Device::capture) accepts too.
+    /// [`reduce_by_key_into`](RunReducer::reduce_by_key_into) does. It has as many launches, which
+    /// a stream that [captures](Device::capture) accepts too.
     ///
     /// The number of segments is written to `runs`, which has one place. Segment `i` is the
     /// elements from `offsets[i]` to `offsets[i + 1]`. `output` must have room for as many
-    /// [raw results](super::super::super::Operation::Raw) as there are flags, and `offsets` for one
-    /// more. What is behind the last segment keeps its values.
+    /// [raw results](super::super::super::RowOperation::RowRaw) as there are flags, and
+    /// `offsets` for one more. What is behind the last segment keeps its values.
     ///
     /// ```
     /// use warpfold::{Device, Max};
@@ -119,7 +119,7 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
         &self,
         flags: F,
         values: I,
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         mut offsets: impl DeviceOutput<B>,
         mut runs: impl DeviceOutput<u64>,
         stream: &Stream,

@@ -172,7 +172,7 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
         let keys = on_device(device, keys, &mut copied_keys)?;
         let values = on_device(device, values, &mut copied)?;
         let unique = device.alloc::<K>(n)?;
-        let output = device.alloc::<O::Raw>(n)?;
+        let output = device.alloc::<O::RowRaw>(n)?;
         let offsets = device.alloc::<u64>(n + 1)?;
         let runs = device.alloc::<u64>(1)?;
         let out = Outputs {
@@ -196,12 +196,13 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
     }
 
     /// Adds the reduction of each run of equal neighbouring keys to the work of `stream`, and
-    /// returns without waiting. It is two launches. The call allocates nothing on the device and
-    /// copies nothing, so a stream that [captures](Device::capture) accepts it too.
+    /// returns without waiting. It is two launches, or three of a
+    /// [`ReproducibleSum`](super::super::super::ReproducibleSum). The call allocates nothing on the
+    /// device and copies nothing, so a stream that [captures](Device::capture) accepts it too.
     ///
     /// The number of runs stays on the device: it is written to `runs`, which has one place. The
-    /// first places of `unique` get the key of each run, and those of `output` its
-    /// [raw result](super::super::super::Operation::Raw), of which [`PendingRuns::finish`] makes
+    /// first places of `unique` get the key of each run, and those of `output` its [raw
+    /// result](super::super::super::RowOperation::RowRaw), of which [`PendingRuns::finish`] makes
     /// the result. Run `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is one
     /// offset more than runs. Because the host does not know the number of runs, `unique` and
     /// `output` must have room for as many as there are keys, and `offsets` for one more. What is
@@ -242,7 +243,7 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
         keys: impl DeviceKeys<Key = K>,
         values: I,
         mut unique: impl DeviceOutput<K>,
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         mut offsets: impl DeviceOutput<B>,
         mut runs: impl DeviceOutput<u64>,
         stream: &Stream,

@@ -92,9 +92,9 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
     /// is two launches, which allocate nothing on the device, so a stream that
     /// [captures](Device::capture) accepts them too.
     ///
-    /// `output` must have room for a [raw result](super::super::super::Operation::Raw) of each
-    /// length, and `offsets` for one more offset; the offsets are where segments begin and end.
-    /// `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
+    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of
+    /// each length, and `offsets` for one more offset; the offsets are where segments begin and
+    /// end. `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
     /// [`PendingSegments::check`] tells whether the lengths were right, and
     /// [`PendingSegments::finish`] makes results of raw ones.
     ///
@@ -130,7 +130,7 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
         &self,
         lengths: N,
         values: I,
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         mut offsets: impl DeviceOutput<B>,
         mut status: impl DeviceOutput<SegmentStatus>,
         stream: &Stream,
@@ -183,7 +183,7 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
         let (mut copied_lengths, mut copied) = (None, None);
         let place = on_device(device, lengths, &mut copied_lengths)?;
         let values = on_device(device, values, &mut copied)?;
-        let output = device.alloc::<O::Raw>(places)?;
+        let output = device.alloc::<O::RowRaw>(places)?;
         let offsets = device.alloc::<u64>(places + 1)?;
         let status = device.upload(&[SegmentStatus::default()])?;
         let outputs = [output.address(), offsets.address(), status.address()];

@@ -35,6 +35,9 @@ pub use spans::Spans;
 /// | [`Lengths<L>`](Lengths) | [`Device::length_reducer`] | as many elements as its length says |
 /// | [`Spans<B>`](Spans) | [`Device::span_reducer`] | from its begin to its end, anywhere in the array |
 ///
+/// A call has two launches, or three if the operation is a
+/// [`ReproducibleSum`](super::super::ReproducibleSum).
+///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
 /// alone. They are those of a [row](super::super::RowReducer) of the same elements.
 ///
@@ -113,8 +116,8 @@ impl<T: Item, O: SegmentOperation<T>> PendingRuns<T, O> {
     ///
     /// [`Error::Overflow`] if the operation is a [`CheckedSum`](crate::reducer::CheckedSum) and the
     /// type of the elements cannot hold the sum. Other operations return no error here.
-    pub fn finish(self, raw: O::Raw, length: u64) -> Result<O::Output, Error> {
-        O::finish(raw, length)
+    pub fn finish(self, raw: O::RowRaw, length: u64) -> Result<O::Output, Error> {
+        O::finish_row(raw, length)
     }
 }
 

@@ -107,12 +107,12 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     /// two launches, which allocate nothing on the device, so a stream that
     /// [captures](Device::capture) accepts them too.
     ///
-    /// `output` must have room for a [raw result](super::super::super::Operation::Raw) of each
-    /// span, and `offsets` for one number more. The first launch writes to `offsets` where each
-    /// span would begin, and the last one end, if they lay one behind the other. `status` has one
-    /// place, which holds [`SegmentStatus::default`] before. Afterwards [`PendingSegments::check`]
-    /// tells whether the spans were right, and [`PendingSegments::finish`] makes results of raw
-    /// ones.
+    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of
+    /// each span, and `offsets` for one number more. The first launch writes to `offsets` where
+    /// each span would begin, and the last one end, if they lay one behind the other. `status` has
+    /// one place, which holds [`SegmentStatus::default`] before. Afterwards
+    /// [`PendingSegments::check`] tells whether the spans were right, and
+    /// [`PendingSegments::finish`] makes results of raw ones.
     ///
     /// ```
     /// use warpfold::{Device, SegmentStatus, Sum};
@@ -147,7 +147,7 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
         values: I,
         begins: S,
         ends: E,
-        mut output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::RowRaw>,
         mut offsets: impl DeviceOutput<u64>,
         mut status: impl DeviceOutput<SegmentStatus>,
         stream: &Stream,
@@ -205,7 +205,7 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
         let values = on_device(device, values.operands().0, &mut copied)?;
         let begin_places = on_device(device, begins, &mut copied_begins)?;
         let end_places = on_device(device, ends, &mut copied_ends)?;
-        let output = device.alloc::<O::Raw>(places)?;
+        let output = device.alloc::<O::RowRaw>(places)?;
         let offsets = device.alloc::<u64>(places + 1)?;
         let status = device.upload(&[SegmentStatus::default()])?;
         let outputs = [output.address(), offsets.address(), status.address()];
