@@ -4,7 +4,7 @@
 use anyhow::anyhow;
 use warpfold::{
     Array as Shaped, ArraysOperation, Buffer, Device, Error, RowOperation, RowReducer, Stream,
-    reducer::{Item, Operation, Pair},
+    reducer::{Item, Pair},
 };
 use warpfold_tools::{
     arrays::Array,
@@ -227,7 +227,7 @@ type Reduce<T, O> = fn(
     &RowReducer<T, O>,
     (&Shaped<&Buffer<T>>, Option<&Shaped<&Buffer<T>>>),
     &[isize],
-    &mut Buffer<<O as Operation<T>>::Raw>,
+    &mut Buffer<<O as ArraysOperation<T>>::RowRaw>,
     &Stream,
 ) -> Result<(), Error>;
 
