@@ -121,6 +121,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     ///   can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory for the results or for
     ///   a copy of the array is lacking, or if the driver reports an error.
+    #[expect(clippy::needless_pass_by_value, reason = "it is one reference or a pair of them")]
     pub fn reduce_axes<A>(&self, array: A, axes: &[isize]) -> Result<Vec<O::Output>, Error>
     where
         A: Arrays<Item = T, Arity = O::Arity>,
@@ -195,6 +196,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// - [`Error::Outputs`] if `output` does not have one place for each result;
     /// - [`Error::Device`] if the output or the stream belongs to another device, or if the stream
     ///   captures and the array is memory of `cust` or cudarc.
+    #[expect(clippy::needless_pass_by_value, reason = "it is one reference or a pair of them")]
     pub fn reduce_axes_into<A>(
         &self,
         array: A,

@@ -41,20 +41,21 @@ pub(super) fn tiles(
     };
     let tile = |array: usize| {
         let (layout, address) = (layouts[array], addresses[array]);
-        as_piece(layout, bytes, rows, steps)
-            .map(|(row_step, step)| Tile {
-                staging: Staging::Piece,
-                rows,
-                steps,
-                row_step,
-                step,
-                lanes,
-                unit: UNITS[1],
-                fast: 0,
-                kept: layout.kept.clone(),
-                reduced: layout.reduced.clone(),
-            })
-            .unwrap_or_else(|| in_pieces(layout, bytes, address, (rows, steps, lanes)))
+        let Some((row_step, step)) = as_piece(layout, bytes, rows, steps) else {
+            return in_pieces(layout, bytes, address, (rows, steps, lanes));
+        };
+        Tile {
+            staging: Staging::Piece,
+            rows,
+            steps,
+            row_step,
+            step,
+            lanes,
+            unit: UNITS[1],
+            fast: 0,
+            kept: layout.kept.clone(),
+            reduced: layout.reduced.clone(),
+        }
     };
     [tile(0), tile(1)]
 }
