@@ -173,8 +173,11 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         }),
         later_most_threads: Some(match (op, bits) {
             ("logsumexp", Some(64)) | ("ssd", Some(8)) => 384,
-            ("moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair", _)
-            | ("dot" | "ssd", _)
+            (
+                "moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair" | "dot"
+                | "ssd",
+                _,
+            )
             | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,

@@ -135,7 +135,6 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
 /// # Safety
 /// The elements are there.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "the caller says where a pack is")]
 unsafe fn pack<T: Item>(
     tile: *const u8,
     at: u32,
