@@ -168,17 +168,17 @@ fn what_has_no_rows_is_refused() {
 #[test]
 fn pairs_are_broadcast() {
     let folder = Folder::new();
-    let shapes: [(&[usize], &[usize], &[usize], &[usize]); 6] = [
-        (&[5, 33], &[5, 33], &[1], &[5, 33]),
-        (&[5, 33], &[33], &[1], &[5, 33]),
-        (&[33], &[5, 1], &[0], &[5, 33]),
-        (&[2, 3, 70], &[3, 1], &[0, 2], &[2, 3, 70]),
-        (&[4, 1, 6], &[5, 1], &[1], &[4, 5, 6]),
-        (&[7], &[7], &[0], &[7]),
+    let shapes: [[&[usize]; 4]; 6] = [
+        [&[5, 33], &[5, 33], &[1], &[5, 33]],
+        [&[5, 33], &[33], &[1], &[5, 33]],
+        [&[33], &[5, 1], &[0], &[5, 33]],
+        [&[2, 3, 70], &[3, 1], &[0, 2], &[2, 3, 70]],
+        [&[4, 1, 6], &[5, 1], &[1], &[4, 5, 6]],
+        [&[7], &[7], &[0], &[7]],
     ];
     // All numbers are small, so that every sum is exact.
     for descr in ["<f4", "|i1", "|b1", "<f2"] {
-        for (first, second, axes, shape) in shapes {
+        for [first, second, axes, shape] in shapes {
             for (one_is_fortran, other_is_fortran) in [(false, false), (true, false), (false, true)]
             {
                 let a = Input::new(descr, first, one_is_fortran);

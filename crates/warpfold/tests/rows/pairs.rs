@@ -272,6 +272,10 @@ fn wrong_input_is_refused() {
     let first = Array::with_strides(&zeros, &shape, &[0; 9], 0);
     let (first, second) = (first.unwrap(), Array::new(&zeros[..1], &ones).unwrap());
     assert_eq!(device.reduce_axes((&first, &second), &[0, 1], Dot).unwrap().len(), 1 << 7);
+    // No two axes of the first array can be merged.
+    let uneven = Array::with_strides(&values, &shape, &[1, 0, 1, 0, 1, 0, 1, 0, 1], 0).unwrap();
+    let result = device.reduce_axes((&second, &uneven), &[0], Dot);
+    assert!(matches!(result, Err(Error::Rank { rank: 9 })), "{result:?}");
     let result = device.reduce_axes((&a, &a), &[2], Dot);
     assert!(matches!(result, Err(Error::Axis { axis: 2, rank: 2 })), "{result:?}");
 }
