@@ -22,12 +22,12 @@ use private::{Operands, Places};
 /// let gpu = Device::simulator();
 /// let points = Array::new(&[1, 2, 3, 4, 5, 6], &[2, 3])?;
 /// // The rows of one matrix with those of another, and all rows with one vector.
-/// assert_eq!(gpu.reduce_rows((&points, &points), Dot)?, [14, 77]);
+/// assert_eq!(gpu.reduce_rows((&points, &points), Dot)?, [14i64, 77]);
 /// let center = Array::new(&[1, 1, 1], &[3])?;
-/// assert_eq!(gpu.reduce_rows((&points, &center), SquaredDistance)?, [5, 50]);
+/// assert_eq!(gpu.reduce_rows((&points, &center), SquaredDistance)?, [5i64, 50]);
 /// // A column of numbers, one for each row, which are the weights of sums of columns.
 /// let weights = Array::new(&[10, 1], &[2, 1])?;
-/// assert_eq!(gpu.reduce_axes((&points, &weights), &[0], Dot)?, [14, 25, 36]);
+/// assert_eq!(gpu.reduce_axes((&points, &weights), &[0], Dot)?, [14i64, 25, 36]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub trait Arrays: Operands<Self::Item> {

@@ -167,7 +167,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// and returns without waiting. The call allocates nothing on the device and copies nothing, so
     /// a stream that [captures](Device::capture) accepts it too. `output` must have a place for
     /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
-    /// [raw results](RowOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
+    /// [raw results](ArraysOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
     ///
     /// If long rows are divided among warps and the partial results do not fit into the stream's
     /// [workspace](Stream::workspace), the call takes several launches. A
