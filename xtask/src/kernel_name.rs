@@ -161,18 +161,23 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
         // would spill, or where the shared memory has room for no more. Moments and lists of long
         // elements of segments need a few registers more than 512 threads leave. On sm_120 the
-        // shared memory has room for less than 384 threads.
+        // shared memory has room for less than 384 threads. Rows of two arrays need more than 96
+        // registers, because each array has strides of its own.
         most_threads: Some(match (op, has_table) {
             ("repair", _) => 256,
             ("moments", false) => 384,
             ("top4" | "top8", false) if bits == Some(64) => 384,
-            ("moments" | "top4" | "top8" | "exact", _) | (_, false) => 512,
+            ("moments" | "top4" | "top8" | "exact" | "dot" | "ssd", _) | (_, false) => 512,
             _ if rest.ends_with("128") => 512,
             _ => 640,
         }),
         later_most_threads: Some(match (op, bits) {
-            ("logsumexp", Some(64)) => 384,
-            ("moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair", _)
+            ("logsumexp", Some(64)) | ("ssd", Some(8)) => 384,
+            (
+                "moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair" | "dot"
+                | "ssd",
+                _,
+            )
             | ("minmax", Some(16)) => 512,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
@@ -349,6 +354,9 @@ mod tests {
         let traits = super::traits("rows_sum_bf16");
         assert_eq!((traits.module.as_str(), traits.most_threads), ("rows_sum_bf16", Some(640)));
         assert_eq!(super::traits("rows_sum_u128").most_threads, Some(512));
+        let pairs = super::traits("rows_dot_f32");
+        assert_eq!((pairs.most_threads, pairs.later_most_threads), (Some(512), Some(512)));
+        assert_eq!(super::traits("rows_ssd_u8").later_most_threads, Some(384));
         assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
         for name in ["rows_repair_f32", "segments_repair_f32"] {
             let traits = super::traits(name);

@@ -57,7 +57,7 @@ pub(crate) struct ReduceArgs {
 
     /// Reduce along these axes, with commas between them, such as 0,2. A negative axis counts from
     /// the end. There is one result for each index of the other axes. The array must be a .npy file
-    /// or of a .npz file
+    /// or of a .npz file. Two arrays, as of dot, are broadcast to one shape as in NumPy
     #[arg(
         long,
         value_name = "AXES",
@@ -276,10 +276,8 @@ pub(crate) fn command() -> Command {
             .mut_arg("k", |k| k.hide(!operation.is_top()))
             .mut_arg("smallest", |smallest| smallest.hide(!operation.is_top()))
             .mut_arg("condition", |condition| condition.hide(!operation.has_condition()))
-            .mut_arg("axis", |axis| axis.hide(!operation.has_rows()))
-            .mut_arg("keepdims", |keepdims| keepdims.hide(!operation.has_rows()))
-            .mut_arg("segments", |segments| segments.hide(!operation.has_rows()))
-            .mut_arg("by_key", |keys| keys.hide(!operation.has_rows()))
+            .mut_arg("segments", |segments| segments.hide(!operation.has_segments()))
+            .mut_arg("by_key", |keys| keys.hide(!operation.has_segments()))
             .mut_arg("bins", |bins| bins.hide(!operation.has_bins()))
             .mut_arg("ddof", |ddof| {
                 ddof.hide(!matches!(operation, Operation::Var | Operation::Std))

@@ -1,8 +1,10 @@
-//! Reductions along axes: one result for each index of the other axes.
+//! Reductions along axes: one result for each index of the other axes. The elements are those of
+//! one array, or of two arrays in pairs.
 
 use anyhow::anyhow;
 use warpfold::{
-    Array as Shaped, Buffer, Device, Error, RowOperation, RowReducer, Stream, reducer::Item,
+    Array as Shaped, ArraysOperation, Buffer, Device, Error, RowOperation, RowReducer, Stream,
+    reducer::{Item, Pair},
 };
 use warpfold_tools::{
     arrays::Array,
@@ -14,27 +16,36 @@ use crate::{
     meaning::Meaning,
     parts::PartBench,
     reference::{Facts, Number},
+    task::Operands,
 };
 
-/// The axes of an array that are reduced, and how its elements lie.
+/// The axes that are reduced, and how the elements of one array or two lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Axes {
     /// The numbers of the axes from 0 on, in the order in which they were asked for.
     pub(crate) numbers: Vec<isize>,
-    pub(crate) shape: Vec<u64>,
-    /// The distance of neighbours along each axis, in elements.
-    pub(crate) strides: Vec<i64>,
+    /// The shape of the array, or the one to which both arrays of a pair are broadcast.
+    shape: Vec<u64>,
+    /// How each array lies.
+    arrays: Vec<Lie>,
     /// The shape of the results.
     pub(crate) results: Vec<u64>,
+}
+
+/// How the elements of an array lie in memory, in C order or in Fortran order.
+#[derive(Clone, Debug)]
+struct Lie {
+    shape: Vec<u64>,
+    /// The distance of neighbours along each axis, in elements.
+    strides: Vec<i64>,
 }
 
 /// The elements of a row that are brought together before the CPU takes them.
 const TOGETHER: usize = 1 << 14;
 
-impl Axes {
-    /// The axes of an array that has a shape. A negative axis counts from the end. If `keeps_dims`
-    /// is set, the results have all axes of the array, and those that are reduced have one index.
-    pub(crate) fn new(array: &Array, asked: &[isize], keeps_dims: bool) -> Result<Self, Failure> {
+impl Lie {
+    /// How an array lies that has a shape.
+    fn new(array: &Array) -> Result<Self, Failure> {
         if !array.has_header() {
             return Err(refused(anyhow!(
                 "{}: --axis needs an array with a shape, which raw elements do not have",
@@ -42,6 +53,55 @@ impl Axes {
             )));
         }
         let shape = array.shape().unwrap_or_default();
+        let rank = shape.len();
+        let mut strides = vec![0; rank];
+        let mut stride = 1i64;
+        for k in 0..rank {
+            let axis = if array.is_fortran() { k } else { rank - 1 - k };
+            strides[axis] = stride;
+            stride = stride.saturating_mul(shape[axis] as i64);
+        }
+        Ok(Self { shape, strides })
+    }
+
+    /// The stride along an axis of an array of so many axes to which this one is broadcast.
+    fn stride(&self, axis: usize, rank: usize) -> i64 {
+        match (axis + self.shape.len()).checked_sub(rank) {
+            Some(axis) if self.shape[axis] != 1 => self.strides[axis],
+            _ => 0,
+        }
+    }
+}
+
+/// The shape to which two arrays are broadcast, as NumPy does it.
+fn broadcast(first: &[u64], second: &[u64]) -> Result<Vec<u64>, Error> {
+    let rank = first.len().max(second.len());
+    let size = |shape: &[u64], axis: usize| {
+        (axis + shape.len()).checked_sub(rank).map_or(1, |axis| shape[axis])
+    };
+    (0..rank)
+        .map(|axis| match (size(first, axis), size(second, axis)) {
+            (a, b) if a == b || b == 1 => Ok(a),
+            (1, b) => Ok(b),
+            _ => Err(Error::Shapes { first: first.to_vec(), second: second.to_vec() }),
+        })
+        .collect()
+}
+
+impl Axes {
+    /// The axes of one array, or of two arrays whose elements are taken in pairs. The arrays have
+    /// shapes. A negative axis counts from the end. If `keeps_dims` is set, the results have all
+    /// axes of the shape, and those that are reduced have one index.
+    pub(crate) fn new(
+        arrays: &[&Array],
+        asked: &[isize],
+        keeps_dims: bool,
+    ) -> Result<Self, Failure> {
+        let arrays = arrays.iter().map(|array| Lie::new(array)).collect::<Result<Vec<_>, _>>()?;
+        let shape = match arrays.as_slice() {
+            [first, second] => broadcast(&first.shape, &second.shape).map_err(refused)?,
+            arrays => arrays[0].shape.clone(),
+        };
         let rank = shape.len();
         let mut numbers = Vec::new();
         for &axis in asked {
@@ -54,14 +114,7 @@ impl Axes {
             }
             numbers.push(number);
         }
-        let mut strides = vec![0; rank];
-        let mut stride = 1i64;
-        for k in 0..rank {
-            let axis = if array.is_fortran() { k } else { rank - 1 - k };
-            strides[axis] = stride;
-            stride = stride.saturating_mul(shape[axis] as i64);
-        }
-        let mut axes = Self { numbers, shape, strides, results: Vec::new() };
+        let mut axes = Self { numbers, shape, arrays, results: Vec::new() };
         axes.results = (0..rank)
             .filter(|&axis| keeps_dims || !axes.is_reduced(axis))
             .map(|axis| if axes.is_reduced(axis) { 1 } else { axes.shape[axis] })
@@ -73,12 +126,23 @@ impl Axes {
         self.numbers.contains(&(axis as isize))
     }
 
-    /// The sizes and strides of the axes that are reduced, or of the others.
-    fn dims(&self, are_reduced: bool) -> Vec<(u64, i64)> {
-        (0..self.shape.len())
+    /// The sizes of the axes that are reduced, or of the others, and the strides of an array.
+    fn dims(&self, are_reduced: bool, array: &Lie) -> Vec<(u64, i64)> {
+        let rank = self.shape.len();
+        (0..rank)
             .filter(|&axis| self.is_reduced(axis) == are_reduced)
-            .map(|axis| (self.shape[axis], self.strides[axis]))
+            .map(|axis| (self.shape[axis], array.stride(axis, rank)))
             .collect()
+    }
+
+    /// The number of elements that are reduced, or of pairs of them.
+    pub(crate) fn elements(&self) -> u64 {
+        product(self.shape.iter().copied())
+    }
+
+    /// The number of elements of all arrays, each of which is read.
+    pub(crate) fn read(&self) -> u64 {
+        self.arrays.iter().map(|array| product(array.shape.iter().copied())).sum()
     }
 
     /// The number of results.
@@ -88,20 +152,29 @@ impl Axes {
 
     /// The number of elements of a row, of which one result is made.
     pub(crate) fn length(&self) -> u64 {
-        product(self.dims(true).iter().map(|&(size, _)| size))
+        let axes = (0..self.shape.len()).filter(|&axis| self.is_reduced(axis));
+        product(axes.map(|axis| self.shape[axis]))
     }
 
     /// Gives the elements of a row to the CPU. The rows are numbered in C order of the other axes.
-    pub(crate) fn feed<T: Number>(&self, row: usize, elements: &[T], facts: &mut Facts) {
-        let start = place(&self.dims(false), row as u64);
-        let reduced = self.dims(true);
-        let mut row = places(&reduced).map(|place| elements[(start + place) as usize]);
-        let mut together = Vec::new();
+    pub(crate) fn feed<T: Number>(&self, row: usize, operands: Operands<'_, T>, facts: &mut Facts) {
+        let dims: Vec<_> = self.arrays.iter().map(|array| self.dims(true, array)).collect();
+        let mut rows: Vec<_> = [operands.first]
+            .into_iter()
+            .chain(operands.second)
+            .zip(self.arrays.iter().zip(&dims))
+            .map(|(elements, (array, dims))| {
+                let start = place(&self.dims(false, array), row as u64);
+                places(dims).map(move |place| elements[(start + place) as usize])
+            })
+            .collect();
         loop {
-            together.clear();
-            together.extend(row.by_ref().take(TOGETHER));
-            facts.feed(&together, None);
-            if together.len() < TOGETHER {
+            let mut together =
+                rows.iter_mut().map(|row| row.by_ref().take(TOGETHER).collect::<Vec<_>>());
+            let first = together.next().unwrap_or_default();
+            let second = together.next();
+            facts.feed(&first, second.as_deref());
+            if first.len() < TOGETHER {
                 break;
             }
         }
@@ -149,10 +222,22 @@ fn place(dims: &[(u64, i64)], number: u64) -> i64 {
     place
 }
 
-/// A bench that reduces an array along axes.
-struct Rows<'a, T: Item, O: RowOperation<T>> {
+/// The call that reduces one array, or a pair if the second one is there.
+type Reduce<T, O> = fn(
+    &RowReducer<T, O>,
+    (&Shaped<&Buffer<T>>, Option<&Shaped<&Buffer<T>>>),
+    &[isize],
+    &mut Buffer<<O as ArraysOperation<T>>::RowRaw>,
+    &Stream,
+) -> Result<(), Error>;
+
+/// A bench that reduces one array or two along axes.
+struct Rows<'a, T: Item, O: ArraysOperation<T>> {
     reducer: RowReducer<T, O>,
-    elements: Buffer<T>,
+    reduce: Reduce<T, O>,
+    first: Buffer<T>,
+    /// The second array of a pair.
+    second: Option<Buffer<T>>,
     axes: &'a Axes,
     output: Buffer<O::RowRaw>,
     stream: Stream,
@@ -163,14 +248,57 @@ struct Rows<'a, T: Item, O: RowOperation<T>> {
 pub(crate) fn bench<'a, T: Item, O: RowOperation<T>>(
     device: &Device,
     reduction: O,
-    elements: &[T],
+    operands: Operands<'_, T>,
     axes: &'a Axes,
     meaning: &'a Meaning<O::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    open::<T, O>(
+        device,
+        reduction,
+        operands,
+        axes,
+        meaning,
+        |reducer, (array, _), axes, output, stream| {
+            reducer.reduce_axes_into(array, axes, output, stream).map(drop)
+        },
+    )
+}
+
+/// Opens a bench that reduces two arrays along axes, in pairs.
+pub(crate) fn bench_of_pairs<'a, T: Item, O: ArraysOperation<T, Arity = Pair>>(
+    device: &Device,
+    reduction: O,
+    operands: Operands<'_, T>,
+    axes: &'a Axes,
+    meaning: &'a Meaning<O::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error> {
+    open::<T, O>(
+        device,
+        reduction,
+        operands,
+        axes,
+        meaning,
+        |reducer, (first, second), axes, output, stream| {
+            let second = second.expect("a pair has a second input");
+            reducer.reduce_axes_into((first, second), axes, output, stream).map(drop)
+        },
+    )
+}
+
+fn open<'a, T: Item, O: ArraysOperation<T>>(
+    device: &Device,
+    reduction: O,
+    operands: Operands<'_, T>,
+    axes: &'a Axes,
+    meaning: &'a Meaning<O::Output>,
+    reduce: Reduce<T, O>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
     let rows = axes.rows();
     Ok(Box::new(Rows::<T, O> {
         reducer: device.row_reducer(reduction)?,
-        elements: device.upload(elements)?,
+        reduce,
+        first: device.upload(operands.first)?,
+        second: operands.second.map(|second| device.upload(second)).transpose()?,
         axes,
         output: device.alloc(usize::try_from(rows).map_err(|_| Error::Rows { rows })?)?,
         stream: device.own_stream()?,
@@ -178,11 +306,15 @@ pub(crate) fn bench<'a, T: Item, O: RowOperation<T>>(
     }))
 }
 
-impl<T: Item, O: RowOperation<T>> PartBench for Rows<'_, T, O> {
+impl<T: Item, O: ArraysOperation<T>> PartBench for Rows<'_, T, O> {
     fn launch(&mut self) -> Result<(), Error> {
-        let Axes { numbers, shape, strides, .. } = self.axes;
-        let array = Shaped::with_strides(&self.elements, shape, strides, 0)?;
-        self.reducer.reduce_axes_into(&array, numbers, &mut self.output, &self.stream).map(drop)
+        let shaped =
+            |buffer, Lie { shape, strides }: &Lie| Shaped::with_strides(buffer, shape, strides, 0);
+        let Axes { numbers, arrays, .. } = self.axes;
+        let first = shaped(&self.first, &arrays[0])?;
+        let second = self.second.as_ref().map(|buffer| shaped(buffer, &arrays[1])).transpose()?;
+        let arrays = (&first, second.as_ref());
+        (self.reduce)(&self.reducer, arrays, numbers, &mut self.output, &self.stream)
     }
 
     fn answers(&mut self) -> Result<Vec<Answer>, Error> {
@@ -199,6 +331,18 @@ impl<T: Item, O: RowOperation<T>> PartBench for Rows<'_, T, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shapes_are_broadcast_as_numpy_does_it() {
+        let of = |first: &[u64], second: &[u64]| broadcast(first, second).ok();
+        assert_eq!(of(&[3, 4], &[4]), Some(vec![3, 4]));
+        assert_eq!(of(&[4], &[3, 1]), Some(vec![3, 4]));
+        assert_eq!(of(&[2, 1, 5], &[7, 1]), Some(vec![2, 7, 5]));
+        assert_eq!(of(&[], &[2]), Some(vec![2]));
+        assert_eq!(of(&[0, 3], &[1, 3]), Some(vec![0, 3]));
+        assert_eq!(of(&[3, 4], &[3]), None);
+        assert_eq!(of(&[0], &[2]), None);
+    }
 
     #[test]
     fn places_are_in_c_order() {

@@ -76,7 +76,9 @@ fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
         Some(condition) => task::condition_task(operation, dtype, condition)?,
         None => find(operation, dtype, args, &inputs[0])?,
     };
-    let parts = Parts::open(args, &arrays[0])?;
+    // The elements of a pair come from two arrays, and those of other operations from one.
+    let operands: Vec<_> = arrays.iter().take(if operation.is_pair() { 2 } else { 1 }).collect();
+    let parts = Parts::open(args, &operands)?;
     let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
     let devices = args.device.device.open()?;
     let progress = Progress::new();

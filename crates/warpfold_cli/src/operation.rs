@@ -171,8 +171,8 @@ impl Operation {
         matches!(self, O::Dot | O::Distance | O::SquaredDistance)
     }
 
-    /// Whether the operation reduces arrays along axes, segments, and runs of keys too.
-    pub(crate) const fn has_rows(self) -> bool {
+    /// Whether the operation reduces the segments of an array, and runs of keys, too.
+    pub(crate) const fn has_segments(self) -> bool {
         !self.is_pair()
     }
 

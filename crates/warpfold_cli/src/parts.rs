@@ -21,7 +21,7 @@ use crate::{
     reference::{Facts, Number},
     run::{Job, Outcome, Settled, settled, timed},
     segments::Segments,
-    task::Task,
+    task::{Operands, Task},
 };
 
 /// The parts of an array, each of which has one result.
@@ -45,12 +45,12 @@ pub(crate) trait PartBench {
 
 impl Parts {
     /// The parts that the arguments ask for. `None` if the array is reduced to one number.
-    pub(crate) fn open(args: &ReduceArgs, array: &Array) -> Result<Option<Self>, Failure> {
+    pub(crate) fn open(args: &ReduceArgs, arrays: &[&Array]) -> Result<Option<Self>, Failure> {
         Ok(match (args.axis.as_slice(), &args.segments, &args.by_key) {
             ([], None, None) => None,
             ([], Some(offsets), _) => Some(Self::Segments(Segments::open(offsets)?)),
             ([], None, Some(keys)) => Some(Self::Keyed(Keyed::open(keys, args.bins)?)),
-            (axis, ..) => Some(Self::Rows(Axes::new(array, axis, args.keepdims)?)),
+            (axis, ..) => Some(Self::Rows(Axes::new(arrays, axis, args.keepdims)?)),
         })
     }
 
@@ -93,9 +93,10 @@ impl Parts {
     }
 
     /// Gives the elements of a part to the CPU.
-    fn feed<T: Number>(&self, part: usize, elements: &[T], facts: &mut Facts) {
+    fn feed<T: Number>(&self, part: usize, operands: Operands<'_, T>, facts: &mut Facts) {
+        let elements = operands.first;
         match self {
-            Self::Rows(axes) => axes.feed(part, elements, facts),
+            Self::Rows(axes) => axes.feed(part, operands, facts),
             Self::Segments(segments) => facts.feed(&elements[segments.range(part)], None),
             Self::Keyed(keyed) => facts.feed(&keyed.elements(part, elements), None),
         }
@@ -130,7 +131,7 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
         }
     };
     let refuse = |why: String| Err(refused(anyhow!("{option}: {why}")));
-    if operation.is_pair() {
+    if operation.is_pair() && args.axis.is_empty() {
         return refuse(format!("{operation} takes two arrays, and only one is reduced {how}"));
     }
     if args.bins.is_some() && !operation.has_bins() {
@@ -141,7 +142,7 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
             able.join(", ")
         ));
     }
-    if let [first, second, ..] = args.files.as_slice() {
+    if let ([first, second, ..], false) = (args.files.as_slice(), operation.is_pair()) {
         return refuse(format!(
             "one array is reduced {how}, not {} and {} together",
             first.display(),
@@ -166,7 +167,26 @@ pub(crate) fn check(operation: Operation, args: &ReduceArgs) -> Result<(), Failu
     Ok(())
 }
 
-/// Reduces each part of the only array of a job, which is loaded as a whole, on one device.
+/// All elements of arrays, where they lie in a file or in `held`.
+fn whole<'a, T: Item>(
+    input: &'a mut Elements<T>,
+    held: &'a mut Vec<T>,
+    (name, option): (&str, &str),
+) -> Result<&'a [T], Failure> {
+    if input.mapped().is_none() {
+        let (loaded, are_all) = input.load(usize::MAX)?;
+        if !are_all {
+            return Err(refused(anyhow!(
+                "{name}: the array does not fit in memory, and {option} needs all of it"
+            )));
+        }
+        *held = loaded;
+    }
+    Ok(input.mapped().unwrap_or(held))
+}
+
+/// Reduces each part of the array or of the pair of a job, which is loaded as a whole, on one
+/// device.
 pub(crate) fn run<T: Item + Number>(
     task: &dyn Task<T>,
     parts: Parts,
@@ -182,29 +202,32 @@ pub(crate) fn run<T: Item + Number>(
     let name = job.first[0].name().to_owned();
     // Axes have strides for the order in which the elements lie. Segments and keys need C order.
     let is_c_order = !matches!(parts, Parts::Rows(_));
-    let mut input = Elements::<T>::new(job.first, is_c_order);
-    let mut held = Vec::new();
-    if input.mapped().is_none() {
-        job.progress.say("reading");
-        let (loaded, are_all) = input.load(usize::MAX)?;
-        if !are_all {
-            return Err(refused(anyhow!(
-                "{name}: the array does not fit in memory, and {option} needs all of it"
-            )));
-        }
-        held = loaded;
-    }
-    let elements = input.mapped().unwrap_or(&held);
+    job.progress.say("reading");
+    let (mut input, mut held) = (Elements::<T>::new(job.first, is_c_order), Vec::new());
+    let elements = whole(&mut input, &mut held, (&name, option))?;
+    let second_name = job.second.as_ref().map(|second| second.name().to_owned());
+    let mut second = job.second.map(|second| Elements::<T>::new(vec![second], is_c_order));
+    let mut second_held = Vec::new();
+    let second = second
+        .as_mut()
+        .zip(second_name.as_deref())
+        .map(|(second, name)| whole(second, &mut second_held, (name, option)))
+        .transpose()?;
+    let operands = Operands { first: elements, second };
+    let n = match &parts {
+        Parts::Rows(axes) => axes.elements(),
+        _ => elements.len() as u64,
+    };
     if let Parts::Keyed(keyed) = &parts {
         keyed.check_len(&name, elements.len())?;
     }
 
     job.progress.say(on(device));
-    let mut bench = task.parts(device, elements, &parts).map_err(failure)?;
+    let mut bench = task.parts(device, operands, &parts).map_err(failure)?;
     bench.launch().map_err(failure)?;
     let answers = bench.answers().map_err(failure)?;
     let mut times = Vec::new();
-    if job.repeat > 0 && !answers.is_empty() && !elements.is_empty() {
+    if job.repeat > 0 && !answers.is_empty() && n > 0 {
         job.progress.say("measuring");
         times = timed(device, job.repeat, || bench.launch())?;
     }
@@ -236,7 +259,7 @@ pub(crate) fn run<T: Item + Number>(
         );
         let mut depth = 0;
         if let Some(facts) = &mut facts {
-            parts.feed(part, elements, facts);
+            parts.feed(part, operands, facts);
             depth = bench.depth(length).map_err(failure)?;
         }
         let compared = match &parts {
@@ -258,7 +281,7 @@ pub(crate) fn run<T: Item + Number>(
         answers: settled_answers,
         of_nothing: task.answer(None, 0).ok(),
         parts: Some(parts),
-        n: elements.len() as u64,
+        n,
         wrapped: wrapped_any,
         verdicts,
         times,

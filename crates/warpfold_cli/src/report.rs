@@ -296,16 +296,17 @@ impl Report<'_> {
 
     /// The bytes of the elements, and of the keys, that a run reads.
     fn bytes(&self) -> u64 {
-        let operands = if self.operation.is_pair() { 2 } else { 1 };
         let n = match &self.outcome.parts {
+            Some(Parts::Rows(axes)) => axes.read(),
             Some(Parts::Segments(segments)) => segments.elements(),
+            _ if self.operation.is_pair() => 2 * self.outcome.n,
             _ => self.outcome.n,
         };
         let keys = match &self.outcome.parts {
             Some(Parts::Keyed(keyed)) => keyed.keys.bytes(),
             _ => 0,
         };
-        n * operands * self.dtype.size() as u64 + keys
+        n * self.dtype.size() as u64 + keys
     }
 
     /// Writes notes to stderr: what every user must know, and with `verbose` the rest.

@@ -27,8 +27,8 @@ pub(crate) struct Job<'a> {
     pub(crate) first: Vec<Array>,
     /// The second operand of a pair.
     pub(crate) second: Option<Array>,
-    /// The parts of the only array, each of which is reduced. `None` if all is reduced to one
-    /// number.
+    /// The parts of the only array or of the pair, each of which is reduced. `None` if all is
+    /// reduced to one number.
     pub(crate) parts: Option<Parts>,
     /// The devices that share the work.
     pub(crate) devices: &'a [Device],
@@ -49,7 +49,8 @@ pub(crate) struct Outcome {
     pub(crate) of_nothing: Option<Answer>,
     /// The parts that were reduced, if the array was not reduced to one number.
     pub(crate) parts: Option<Parts>,
-    /// The number of elements of an operand.
+    /// The number of elements of an operand. Along axes, that of the shape to which both operands
+    /// of a pair are broadcast.
     pub(crate) n: u64,
     /// Whether an exact result does not fit into the type of its answer. `None` if the result of
     /// the operation never wraps around.

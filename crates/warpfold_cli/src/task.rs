@@ -3,11 +3,11 @@
 
 use half::{bf16, f16};
 use warpfold::{
-    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BinOperation, BitAnd,
-    BitOr, BitXor, BottomK, Buffer, CheckedSum, CompensatedSum, CountNonzero, CountWhere, Device,
-    Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
-    Norm2, Product, Reducer, ReproducibleSum, SegmentOperation, SquaredDistance, Stream, Sum,
-    SumAbs, SumSquares, TopK, View, WideSum,
+    All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, ArraysOperation,
+    BinOperation, BitAnd, BitOr, BitXor, BottomK, Buffer, CheckedSum, CompensatedSum, CountNonzero,
+    CountWhere, Device, Dot, Error, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments,
+    NanMean, NanSum, Norm2, Product, Reducer, ReproducibleSum, SegmentOperation, SquaredDistance,
+    Stream, Sum, SumAbs, SumSquares, TopK, View, WideSum,
     reducer::{Item, Operation as Reduction, Pair, Single},
 };
 use warpfold_tools::{arrays::Dtype, terminal::Failure};
@@ -48,11 +48,12 @@ pub(crate) trait Task<T: Item>: Sync {
     ) -> Result<Answer, Error>;
     /// A bench on the device for operands of at most `len` elements.
     fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error>;
-    /// A bench on the device that holds the elements of an array and reduces each of its parts.
+    /// A bench on the device that holds the elements of the operands and reduces each of their
+    /// parts.
     fn parts<'a>(
         &'a self,
         device: &Device,
-        elements: &[T],
+        operands: Operands<'_, T>,
         parts: &'a Parts,
     ) -> Result<Box<dyn PartBench + 'a>, Error>;
     /// Adds the raw result of the elements from number `start` on to that of the elements before,
@@ -62,7 +63,7 @@ pub(crate) trait Task<T: Item>: Sync {
     fn answer(&self, raw: Option<&[u8]>, n: u64) -> Result<Answer, Error>;
 }
 
-/// One or two operands of the same length.
+/// One or two operands. Those of a whole reduction have the same length.
 #[derive(Clone, Copy)]
 pub(crate) struct Operands<'a, T> {
     pub(crate) first: &'a [T],
@@ -97,7 +98,7 @@ struct Calls<T: Item, O: Reduction<T>> {
     from_host: FromHost<T, O>,
     on_device: OnDevice<T, O>,
     /// Opens a bench for rows. `None` if the task has no rows.
-    rows: Option<OpenBench<T, O, Axes>>,
+    rows: Option<OpenRows<T, O>>,
     /// Opens a bench for segments. `None` if the task has no segments.
     segments: Option<OpenBench<T, O, Segments>>,
     /// Opens a bench for runs of keys. `None` if the task has no runs.
@@ -119,6 +120,14 @@ type OnDevice<T, O> = fn(
     &mut Buffer<<O as Reduction<T>>::Raw>,
     &Stream,
 ) -> Result<(), Error>;
+
+type OpenRows<T, O> = for<'a> fn(
+    &Device,
+    O,
+    Operands<'_, T>,
+    &'a Axes,
+    &'a Meaning<<O as Reduction<T>>::Output>,
+) -> Result<Box<dyn PartBench + 'a>, Error>;
 
 type OpenBench<T, O, P> = for<'a> fn(
     &Device,
@@ -162,10 +171,10 @@ impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
     }
 }
 
-impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
+impl<T: Item, O: ArraysOperation<T, Arity = Pair>> Calls<T, O> {
     const fn pair() -> Self {
         Self {
-            rows: None,
+            rows: Some(axes::bench_of_pairs::<T, O>),
             segments: None,
             runs: None,
             bins: None,
@@ -232,7 +241,7 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
     fn parts<'a>(
         &'a self,
         device: &Device,
-        elements: &[T],
+        operands: Operands<'_, T>,
         parts: &'a Parts,
     ) -> Result<Box<dyn PartBench + 'a>, Error> {
         const CHECKED: &str = "the arguments ask for no parts that are not there";
@@ -240,20 +249,20 @@ impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
             Parts::Rows(axes) => self.calls.rows.expect(CHECKED)(
                 device,
                 self.reduction,
-                elements,
+                operands,
                 axes,
                 &self.meaning,
             ),
             Parts::Segments(segments) => self.calls.segments.expect(CHECKED)(
                 device,
                 self.reduction,
-                elements,
+                operands.first,
                 segments,
                 &self.meaning,
             ),
             Parts::Keyed(keyed) => {
                 let open = if keyed.bins.is_some() { self.calls.bins } else { self.calls.runs };
-                open.expect(CHECKED)(device, self.reduction, elements, keyed, &self.meaning)
+                open.expect(CHECKED)(device, self.reduction, operands.first, keyed, &self.meaning)
             }
         }
     }

@@ -98,10 +98,10 @@ fn every_operation_has_rows_or_says_so() {
             "compensated" | "wide" | "exact" | "nansum" | "nanmean" | "logsumexp" => "f.npy",
             _ => "i.npy",
         };
-        if ["dot", "distance", "squared-distance"].contains(&operation.as_str()) {
-            refused(&folder, &format!("{operation} i.npy i.npy --axis 0"), "takes two arrays");
-            continue;
-        }
+        let file = match operation.as_str() {
+            "dot" | "distance" | "squared-distance" => "i.npy i.npy",
+            _ => file,
+        };
         let file = if operation == "topk" { "f.npy -k 3" } else { file };
         let line = format!("{operation} {file} --axis 1 --verify");
         let output = folder.run(&line);
@@ -162,6 +162,97 @@ fn what_has_no_rows_is_refused() {
     assert!(!Path::new(&folder.path("y.npy")).exists());
     let cut = &Input::new("<i4", &[3, 4], true).npy()[..160];
     refused_with(&folder, "sum - --axis 0", cut, "announces 48 bytes of elements, and 32 follow");
+}
+
+/// Arrays of all orders and of shapes that are broadcast, compared with plain loops.
+#[test]
+fn pairs_are_broadcast() {
+    let folder = Folder::new();
+    let shapes: [[&[usize]; 4]; 6] = [
+        [&[5, 33], &[5, 33], &[1], &[5, 33]],
+        [&[5, 33], &[33], &[1], &[5, 33]],
+        [&[33], &[5, 1], &[0], &[5, 33]],
+        [&[2, 3, 70], &[3, 1], &[0, 2], &[2, 3, 70]],
+        [&[4, 1, 6], &[5, 1], &[1], &[4, 5, 6]],
+        [&[7], &[7], &[0], &[7]],
+    ];
+    // All numbers are small, so that every sum is exact.
+    for descr in ["<f4", "|i1", "|b1", "<f2"] {
+        for [first, second, axes, shape] in shapes {
+            for (one_is_fortran, other_is_fortran) in [(false, false), (true, false), (false, true)]
+            {
+                let a = Input::new(descr, first, one_is_fortran);
+                let mut b = Input::new(descr, second, other_is_fortran);
+                b.elements.reverse();
+                folder.write("a.npy", &a.npy());
+                folder.write("b.npy", &b.npy());
+                let list: Vec<_> = axes.iter().map(ToString::to_string).collect();
+                for operation in ["dot", "squared-distance"] {
+                    let list = list.join(",");
+                    let line = format!("{operation} a.npy b.npy --axis {list} --json --verify");
+                    let what = format!("{line}: {descr} {first:?} {second:?}");
+                    let report = folder.json(&line);
+                    assert_eq!(report["verified"]["agrees"], true, "{what}");
+                    assert_eq!(report["n"], shape.iter().product::<usize>(), "{what}");
+                    let wanted = pairs(operation, &a, &b, axes, shape);
+                    let found: Vec<_> = report["results"]
+                        .as_array()
+                        .expect("results")
+                        .iter()
+                        .map(|result| result.as_f64().expect("a number"))
+                        .collect();
+                    assert!(found == wanted, "{what}: {found:?}, not {wanted:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The dot products or squared distances along axes of the shape of both arrays, by a plain loop.
+fn pairs(operation: &str, a: &Input, b: &Input, axes: &[usize], shape: &[usize]) -> Vec<f64> {
+    let element = |input: &Input, indices: &[usize]| {
+        let own = indices[indices.len() - input.shape.len()..].iter().zip(&input.shape);
+        let number = own.fold(0, |sum, (&index, &size)| sum * size + index.min(size - 1));
+        input.elements[number]
+    };
+    let whole =
+        Input { shape: shape.to_vec(), elements: Vec::new(), ..Input::new("<f8", &[], false) };
+    let kept: Vec<_> = (0..shape.len()).filter(|axis| !axes.contains(axis)).collect();
+    let mut results = vec![0.0; kept.iter().map(|&axis| shape[axis]).product()];
+    for number in 0..shape.iter().product() {
+        let indices = whole.indices(number);
+        let row = kept.iter().fold(0, |sum, &axis| sum * shape[axis] + indices[axis]);
+        let (x, y) = (element(a, &indices), element(b, &indices));
+        results[row] += if operation == "dot" { x * y } else { (x - y) * (x - y) };
+    }
+    results
+}
+
+#[test]
+fn pairs_are_saved_or_refused() {
+    let folder = Folder::new();
+    folder.write("x.npy", &Input::new("<f4", &[3, 4], false).npy());
+    folder.write("y.npy", &Input::new("<f4", &[3], false).npy());
+    folder.write("v.npy", &Input::new("<f4", &[4], false).npy());
+    folder.write("raw", &[0; 48]);
+    for (line, error) in [
+        ("dot x.npy y.npy --axis 1", "[3, 4] and [3] cannot be taken in pairs"),
+        ("dot x.npy v.npy --axis 2", "axis 2 is none of an array of 2 dimensions"),
+        ("dot x.npy raw --axis 1 --type f32", "raw: --axis needs an array with a shape"),
+        ("dot x.npy v.npy --axis 1 --piece 16", "without --piece 16"),
+        ("dot x.npy v.npy", "4"),
+    ] {
+        refused(&folder, line, error);
+    }
+    let line = "distance x.npy v.npy --axis -1 --keepdims --output z.npy --verify --repeat 2";
+    let output = folder.run(line);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (header, numbers) = saved(&folder.path("z.npy"));
+    assert!(header.contains("'shape': (3, 1)"), "{header}");
+    assert_eq!(numbers.len(), 3);
+    let piped = Input::new("<f4", &[4], false).npy();
+    let output = folder.run_with("dot x.npy - --axis 1 --verify", &piped);
+    assert!(text(&output.stderr).contains("3 of 3 results agree"), "{}", text(&output.stderr));
 }
 
 #[test]

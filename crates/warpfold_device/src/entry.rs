@@ -237,6 +237,125 @@ macro_rules! rows {
     )*};
 }
 
+/// Stamps out kernels that reduce the rows of two arrays in pairs, one for each line `name: element
+/// = reduction => raw result;`. See [`rows`](crate::rows). The arguments of the second array are
+/// those behind the dimensions of the first.
+#[macro_export]
+macro_rules! row_pairs {
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty;
+    )*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of each row.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::rows#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            output: *mut $raw,
+            slots: *mut u64,
+            first: u64,
+            rows: u64,
+            length: u64,
+            tile_rows: u32,
+            tile_steps: u32,
+            row_step: u32,
+            step: u32,
+            tiles: u32,
+            task: u32,
+            tasks: u32,
+            groups: u32,
+            team: u32,
+            lanes: u32,
+            lane_share: u32,
+            staging: u32,
+            unit: u32,
+            fast: u32,
+            kept: u32,
+            reduced: u32,
+            size0: u64, stride0: i64,
+            size1: u64, stride1: i64,
+            size2: u64, stride2: i64,
+            size3: u64, stride3: i64,
+            size4: u64, stride4: i64,
+            size5: u64, stride5: i64,
+            size6: u64, stride6: i64,
+            size7: u64, stride7: i64,
+            size8: u64, stride8: i64,
+            second: *const $t,
+            second_row_step: u32,
+            second_step: u32,
+            second_staging: u32,
+            second_unit: u32,
+            second_fast: u32,
+            second_kept: u32,
+            second_reduced: u32,
+            second_size0: u64, second_stride0: i64,
+            second_size1: u64, second_stride1: i64,
+            second_size2: u64, second_stride2: i64,
+            second_size3: u64, second_stride3: i64,
+            second_size4: u64, second_stride4: i64,
+            second_size5: u64, second_stride5: i64,
+            second_size6: u64, second_stride6: i64,
+            second_size7: u64, second_stride7: i64,
+            second_size8: u64, second_stride8: i64,
+        ) {
+            use ::core::mem::MaybeUninit;
+            use $crate::rows::{Dim, Layout, Plan, THREADS, levels};
+
+            $crate::__count!(COUNT: $op => $raw);
+            const WORDS: usize = COUNT * (levels::<$op>() * THREADS) as usize;
+            #[$crate::cuda_std::address_space(shared)]
+            static mut STACK: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
+
+            let plan = Plan {
+                first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
+                groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
+            };
+            let dims = [
+                Dim { size: size0, stride: stride0 },
+                Dim { size: size1, stride: stride1 },
+                Dim { size: size2, stride: stride2 },
+                Dim { size: size3, stride: stride3 },
+                Dim { size: size4, stride: stride4 },
+                Dim { size: size5, stride: stride5 },
+                Dim { size: size6, stride: stride6 },
+                Dim { size: size7, stride: stride7 },
+                Dim { size: size8, stride: stride8 },
+            ];
+            let second_plan = plan.with(Layout {
+                row_step: second_row_step,
+                step: second_step,
+                staging: second_staging,
+                unit: second_unit,
+                fast: second_fast,
+                kept: second_kept,
+                reduced: second_reduced,
+            });
+            let second_dims = [
+                Dim { size: second_size0, stride: second_stride0 },
+                Dim { size: second_size1, stride: second_stride1 },
+                Dim { size: second_size2, stride: second_stride2 },
+                Dim { size: second_size3, stride: second_stride3 },
+                Dim { size: second_size4, stride: second_stride4 },
+                Dim { size: second_size5, stride: second_stride5 },
+                Dim { size: second_size6, stride: second_stride6 },
+                Dim { size: second_size7, stride: second_stride7 },
+                Dim { size: second_size8, stride: second_stride8 },
+            ];
+            let stack = (&raw mut STACK).cast::<u32>();
+            let input = $crate::source::Two::<$t, $crate::source::Even>::new(input, second);
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::rows::pairs::<_, $op>(
+                    input, output, slots, stack, [plan, second_plan], [dims, second_dims],
+                )
+            }
+        }
+    )*};
+}
+
 /// Stamps out kernels that copy results to an output with strides
 /// ([`scatter`](mod@crate::rows::scatter)).
 ///

@@ -79,8 +79,8 @@ pub trait Reduction {
     ) -> Self::Acc {
         Self::append(acc, Self::item(item, position))
     }
-    /// Writes the results of row or segment number `row` of `source`. `workspace` is what the launch
-    /// has as `slots`.
+    /// Writes the results of row or segment number `row` of `source`. `workspace` is what the
+    /// launch has as `slots`.
     ///
     /// # Safety
     /// `output` has a place for each result of each row. One lane calls this.

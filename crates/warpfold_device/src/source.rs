@@ -257,6 +257,11 @@ impl<T: Item, R: Reach> Two<T, R> {
     pub fn new(left: *const T, right: *const T) -> Self {
         Self { left, right, reach: PhantomData }
     }
+    /// The addresses of the first elements.
+    #[inline(always)]
+    pub(crate) fn starts(self) -> [u64; 2] {
+        [self.left as u64, self.right as u64]
+    }
 }
 
 impl<T: Item, R: Reach> Source for Two<T, R> {

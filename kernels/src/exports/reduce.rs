@@ -128,6 +128,7 @@ macro_rules! kernels {
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
             warpfold_device::pairs! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
+            warpfold_device::row_pairs! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
 }

@@ -33,6 +33,14 @@ pub enum Error {
         /// The number of elements of the second input.
         second: u64,
     },
+    /// The shapes of two arrays do not fit together: sizes of an axis differ, and neither is 1.
+    #[error("arrays of the shapes {first:?} and {second:?} cannot be taken in pairs")]
+    Shapes {
+        /// The shape of the first array.
+        first: Vec<u64>,
+        /// The shape of the second array.
+        second: Vec<u64>,
+    },
     /// The output does not hold exactly one value.
     #[error("the result is 1 value, and the output has {len}")]
     Output {

@@ -57,7 +57,7 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 /// For rows and segments a kernel keeps each sum in three `f64`s, and proves that they are the sum.
 /// A second kernel comes behind it in the same call. It sums those rows again, in long
 /// accumulators, for which there is no proof; if there are none, it ends at once. The [raw
-/// result](super::RowOperation::RowRaw) of a row or a segment is the rounded sum.
+/// result](super::ArraysOperation::RowRaw) of a row or a segment is the rounded sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 

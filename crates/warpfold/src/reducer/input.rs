@@ -9,7 +9,11 @@ use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, RawSlice, Stream,
 use super::{Error, Item};
 
 /// One input or two.
-pub trait Arity: private::Sealed {}
+pub trait Arity: private::Sealed {
+    /// The number of inputs.
+    #[doc(hidden)]
+    const INPUTS: u64;
+}
 
 /// One input.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +25,12 @@ pub enum Pair {}
 
 impl private::Sealed for Single {}
 impl private::Sealed for Pair {}
-impl Arity for Single {}
-impl Arity for Pair {}
+impl Arity for Single {
+    const INPUTS: u64 = 1;
+}
+impl Arity for Pair {
+    const INPUTS: u64 = 2;
+}
 
 /// An input of a reduction: elements in the memory of the device or of the host, or a pair of such
 /// inputs.

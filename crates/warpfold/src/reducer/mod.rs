@@ -97,12 +97,14 @@ pub use op::{
     Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product,
     SoftmaxStats, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
 };
-pub use operation::{BinOperation, Operation, RowOperation, SegmentOperation};
+pub use operation::{ArraysOperation, BinOperation, Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
-pub use rows::{Array, PendingRows, RowReducer, StridedOutput, StridedRowReducer, Whole};
+pub use rows::{
+    Array, Arrays, DeviceArrays, PendingRows, RowReducer, StridedOutput, StridedRowReducer, Whole,
+};
 pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
     RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,

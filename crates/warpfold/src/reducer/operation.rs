@@ -121,7 +121,15 @@ pub(super) mod private {
 /// An [`Operation`] over one input that can reduce the rows and axes of arrays
 /// ([`Device::reduce_rows`](crate::Device::reduce_rows)): all operations over one input. The trait
 /// cannot be implemented outside this crate.
-pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKernel<T> {
+pub trait RowOperation<T: Item>: ArraysOperation<T> + Operation<T, Arity = Single> {}
+
+impl<T: Item, O: ArraysOperation<T> + Operation<T, Arity = Single>> RowOperation<T> for O {}
+
+/// An [`Operation`] that can reduce the rows and axes of arrays
+/// ([`Device::reduce_rows`](crate::Device::reduce_rows)): each [`RowOperation`], and the operations
+/// over pairs of elements, [`Dot`](super::Dot) and [`SquaredDistance`](super::SquaredDistance). The
+/// trait cannot be implemented outside this crate.
+pub trait ArraysOperation<T: Item>: Operation<T> + private::RowKernel<T> {
     /// The type of the raw result of a row or a segment, which the kernels leave in memory. It is
     /// that of a whole array, [`Operation::Raw`], except for
     /// [`ReproducibleSum`](super::ReproducibleSum). There it is the rounded sum alone, because few
@@ -136,7 +144,7 @@ pub trait RowOperation<T: Item>: Operation<T, Arity = Single> + private::RowKern
     fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error>;
 }
 
-impl<T: Item, O: Operation<T, Arity = Single> + private::RowKernel<T>> RowOperation<T> for O {
+impl<T: Item, O: Operation<T> + private::RowKernel<T>> ArraysOperation<T> for O {
     type RowRaw = O::Written;
 
     fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error> {
@@ -183,8 +191,9 @@ pub(super) const fn compared_bytes<T>() -> usize {
 }
 
 /// Names the kernels `reduce_<name>_<type>`, `rows_<name>_<type>` and `segments_<name>_<type>` of
-/// an operation for each type of elements, or only the first after `whole`. `i64 as u64` means that
-/// `i64` uses the kernel of `u64`, because both kernels would give the same bits.
+/// an operation for each type of elements, or only the first after `whole`, and only the first two
+/// after `pairs`. `i64 as u64` means that `i64` uses the kernel of `u64`, because both kernels
+/// would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -192,6 +201,16 @@ macro_rules! kernels {
                 $crate::reducer::operation::kernels!(@ reduce $name $type $($same)?);
         }
     )*};
+    (pairs $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
+        $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
+        $(
+            impl $crate::reducer::operation::private::RowKernel<$type> for $op {
+                const ROWS: &'static $crate::ptx::EmbeddedKernel =
+                    $crate::reducer::operation::kernels!(@ rows $name $type $($same)?);
+                $crate::reducer::operation::as_whole!($type);
+            }
+        )*
+    };
     ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
         $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
         $(

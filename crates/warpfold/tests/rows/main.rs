@@ -21,6 +21,7 @@ mod calls;
 mod checks;
 mod operations;
 mod order;
+mod pairs;
 mod strided;
 mod top;
 mod whole;

@@ -11,7 +11,12 @@ fn part(elements: &[f32]) -> f32 {
 
 /// The sum of a row: its parts of 32 elements in a tree, in which neighbours meet first.
 pub(crate) fn sum(row: &[f32]) -> f32 {
-    let mut level: Vec<f32> = row.chunks(32).map(part).collect();
+    sum_of_parts(row, 32)
+}
+
+/// The sum of a row, with parts of so many elements. A part of pairs of `f32` has 16.
+pub(crate) fn sum_of_parts(row: &[f32], in_part: usize) -> f32 {
+    let mut level: Vec<f32> = row.chunks(in_part).map(part).collect();
     while level.len() > 1 {
         level = level
             .chunks(2)

@@ -10,6 +10,11 @@
 //! elements of a row lie `step` bytes apart, and neighbouring rows `row_step` bytes. There, a lane
 //! takes a *part*, which is 128 bytes of a row at most.
 //!
+//! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
+//! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
+//! each, so that the buffers of a block take no more room. All that the second array needs is
+//! decided by the compiler, so the kernels for one array know nothing of it.
+//!
 //! *Order.* Within a part, the elements are combined in packs of 16 bytes, one pack after the
 //! other, and then the elements behind the last whole pack. The parts of a row are the leaves of a
 //! binary tree that combines neighbours first; where a node has no right neighbour, it goes up as
@@ -42,15 +47,19 @@
 //! - `slots` is as for [`grid_reduction`](crate::grid_reduction), and has a 64-bit word for each
 //!   32-bit word of each row of each team, if a group has several teams.
 //! - The numbers fit together as [`Plan`] says.
+//! - A kernel of [`row_pairs!`](crate::row_pairs!) also takes the address of the second array, and
+//!   a [`Layout`] and [`Dim`]s of its own for it. Tiles and parts have half as many bytes.
 
 pub(crate) mod finish;
 mod part;
 pub mod scatter;
+mod source;
 mod stage;
 mod team;
 pub(crate) mod tree;
 
-use crate::source::OneArray;
+pub use source::RowSource;
+
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::{Position, Reduction};
@@ -96,6 +105,14 @@ const LINE: u32 = 128;
 /// because a tile need not begin at a word.
 const BUFFER: usize = padded(TILE_BYTES) as usize + PACK as usize;
 
+/// Bytes of shared memory for the tile of one of two arrays, as [`BUFFER`].
+const HALF: usize = padded(TILE_BYTES / 2) as usize + PACK as usize;
+
+/// Bytes of shared memory for the tiles of a warp, one of each array.
+const fn buffer(arrays: usize) -> usize {
+    if arrays == 1 { BUFFER } else { 2 * HALF }
+}
+
 /// Warps of a block.
 pub(crate) const WARPS: u32 = THREADS / WARP;
 
@@ -107,6 +124,16 @@ static mut TILES: [MaybeUninit<u128>; WARPS as usize * BUFFER / 16] =
 /// The sizes and strides of the dimensions, and for each warp the place of a tile in each of them.
 #[address_space(shared)]
 static mut TABLE: [MaybeUninit<u64>; (2 + WARPS as usize) * DIMS] =
+    [const { MaybeUninit::uninit() }; (2 + WARPS as usize) * DIMS];
+
+/// As [`TILES`], for two arrays.
+#[address_space(shared)]
+static mut PAIRS_OF_TILES: [MaybeUninit<u128>; WARPS as usize * 2 * HALF / 16] =
+    [const { MaybeUninit::uninit() }; WARPS as usize * 2 * HALF / 16];
+
+/// As [`TABLE`], for the second array.
+#[address_space(shared)]
+static mut SECOND_TABLE: [MaybeUninit<u64>; (2 + WARPS as usize) * DIMS] =
     [const { MaybeUninit::uninit() }; (2 + WARPS as usize) * DIMS];
 
 /// A dimension: its size, and the bytes from one index to the next.
@@ -164,6 +191,29 @@ pub struct Plan {
     pub kept: u32,
     /// The number of dimensions of the steps.
     pub reduced: u32,
+}
+
+/// How the second of two arrays is staged. The fields are those of [`Plan`].
+#[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "the documentation is that of the fields of `Plan`")]
+pub struct Layout {
+    pub row_step: u32,
+    pub step: u32,
+    pub staging: u32,
+    pub unit: u32,
+    pub fast: u32,
+    pub kept: u32,
+    pub reduced: u32,
+}
+
+impl Plan {
+    /// The plan for an array that is staged as `layout` says, with the same rows and steps.
+    #[must_use]
+    #[inline(always)]
+    pub fn with(self, layout: Layout) -> Self {
+        let Layout { row_step, step, staging, unit, fast, kept, reduced } = layout;
+        Self { row_step, step, staging, unit, fast, kept, reduced, ..self }
+    }
 }
 
 /// How a tile gets from global to shared memory.
@@ -247,7 +297,7 @@ const fn padded(at: u32) -> u32 {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `stack` is shared memory.
 #[inline(always)]
-pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
+pub unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
@@ -255,20 +305,45 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
     plan: Plan,
     dims: [Dim; DIMS],
 ) {
+    // SAFETY: the caller's contract. A source of one array has no second.
+    unsafe { pairs::<S, R>(input, output, slots, stack, [plan; 2], [dims; 2]) }
+}
+
+/// As [`rows`], with a plan and dimensions for each array. This is the whole body of a kernel that
+/// [`row_pairs!`](crate::row_pairs!) stamps out. The plans differ in what a [`Layout`] has.
+///
+/// # Safety
+/// That of [`rows`].
+#[inline(always)]
+pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
+    input: S,
+    output: *mut R::Raw,
+    slots: *mut u64,
+    stack: *mut u32,
+    [plan, second]: [Plan; 2],
+    [dims, second_dims]: [[Dim; DIMS]; 2],
+) {
+    let is_pair = S::ARRAYS == 2;
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
     let table = (&raw mut TABLE).cast::<u64>();
+    let second_table = if is_pair { (&raw mut SECOND_TABLE).cast::<u64>() } else { table };
     // SAFETY: shared memory has these places; each thread writes places of its own before the
     // barrier, and each warp has its own tiles and places. All branches around collective calls are
     // the same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
         let is_matrix = plan.kept == 1 && plan.reduced == 1;
-        if !is_matrix {
+        let second_is_matrix = !is_pair || second.kept == 1 && second.reduced == 1;
+        if !is_matrix || !second_is_matrix {
             if tid == 0 {
                 each(DIMS, |i| {
                     *table.add(2 * i) = dims[i].size;
                     *table.add(2 * i + 1) = dims[i].stride as u64;
+                    if is_pair {
+                        *second_table.add(2 * i) = second_dims[i].size;
+                        *second_table.add(2 * i + 1) = second_dims[i].stride as u64;
+                    }
                 });
             }
             thread::sync_threads();
@@ -287,10 +362,18 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
         // The last team of a group may have more warps than tasks, and the last block more teams
         // than there are.
         let has_task = task < plan.tasks;
-        let tiles = (&raw mut TILES).cast::<u8>().add(warp_of_block as usize * BUFFER);
-        let places = table.add((2 + warp_of_block as usize) * DIMS);
-        let matrix = [dims[0], dims[1]];
-        let stager = stage::Stager { input: input.address() as u64, matrix, table, places, lane };
+        let tiles =
+            if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
+        let tiles = tiles.add(warp_of_block as usize * buffer(S::ARRAYS));
+        let stager = |array: usize, table: *mut u64, dims: [Dim; DIMS]| stage::Stager {
+            input: input.addresses()[array],
+            matrix: [dims[0], dims[1]],
+            table,
+            places: table.add((2 + warp_of_block as usize) * DIMS),
+            lane,
+            tile_bytes: TILE_BYTES / S::ARRAYS as u32,
+        };
+        let stagers = [stager(0, table, dims), stager(1, second_table, second_dims)];
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
@@ -298,11 +381,15 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
         #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
         while has_task {
             control::keep_rolled();
-            let shift = stager.stage::<S::Element>(tiles, here, &plan);
+            let start = [tiles, tiles.wrapping_add(HALF)];
+            let mut shift = [stagers[0].stage::<S::Element>(start[0], here, &plan), 0];
+            if is_pair {
+                shift[1] = stagers[1].stage::<S::Element>(start[1], here, &second);
+            }
             copy::wait();
             warp::sync_warp(u32::MAX);
-            let worker = Worker { tile: tiles, shift, lane, stack };
-            worker.work::<S, R>(input, output, slots, here, &plan);
+            let worker = Worker { tiles: Tiles { start, shift }, lane, stack };
+            worker.work::<S, R>(input, output, slots, here, [&plan, &second]);
             warp::sync_warp(u32::MAX);
             let Some(next) = here.next(&plan) else { break };
             here = next;
@@ -317,13 +404,19 @@ pub unsafe fn rows<S: OneArray, R: Reduction<Source = S>>(
     }
 }
 
+/// The tiles of a warp, one of each array.
+#[derive(Clone, Copy)]
+struct Tiles {
+    /// Where they are in shared memory.
+    start: [*mut u8; 2],
+    /// How many bytes behind that the first elements are.
+    shift: [u32; 2],
+}
+
 /// What a warp needs to reduce a tile that has arrived.
 #[derive(Clone, Copy)]
 struct Worker {
-    /// Where the tile is in shared memory.
-    tile: *mut u8,
-    /// How many bytes behind that the first element is.
-    shift: u32,
+    tiles: Tiles,
     lane: u32,
     stack: tree::Stack,
 }
@@ -334,15 +427,16 @@ impl Worker {
     /// # Safety
     /// The whole warp calls this, for each tile of a task in order. The rest is that of [`rows`].
     #[inline(always)]
-    unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
+    unsafe fn work<S: RowSource, R: Reduction<Source = S>>(
         self,
         source: S,
         output: *mut R::Raw,
         slots: *mut u64,
         here: Tile,
-        plan: &Plan,
+        plans: [&Plan; 2],
     ) {
-        let Self { tile, shift, lane, stack } = self;
+        let Self { tiles, lane, stack } = self;
+        let plan = plans[0];
         let rows = here.rows(plan);
         // Below sm_90 the compiler has too few registers to keep what follows from this until it is
         // needed again.
@@ -369,8 +463,7 @@ impl Worker {
                     R::identity()
                 };
                 let share_of_lane = share(pass);
-                let mut acc =
-                    part::part::<S, R>(source, tile, shift, share_of_lane, before, here, plan);
+                let mut acc = part::part::<S, R>(source, tiles, share_of_lane, before, here, plans);
                 if R::IN_ANY_ORDER && !here.is_last(plan) {
                     stack.keep::<R>(acc);
                     return;
@@ -394,7 +487,7 @@ impl Worker {
                     if is_last && !is_whole {
                         // The tile is not read any more.
                         warp::sync_warp(u32::MAX);
-                        team::leave(acc, tile, lane);
+                        team::leave(acc, tiles.start[0], lane);
                     }
                 }
                 if is_whole && number == 0 && is_row {

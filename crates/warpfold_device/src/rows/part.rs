@@ -1,8 +1,8 @@
 //! What a lane makes of its part of a row.
 
-use super::{LINE, PACK, PART_BYTES, Plan, Tile, WORD, padded};
+use super::source::RowSource;
+use super::{LINE, PACK, PART_BYTES, Plan, Tile, Tiles, WORD, padded};
 use crate::item::{Item, Pack};
-use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::{Position, Reduction};
@@ -22,29 +22,30 @@ pub(super) struct Share {
     pub is_row: bool,
 }
 
-/// The accumulator of this lane's part of a row of a tile. The first element of the tile lies
-/// `shift` bytes behind `tile`. If the order does not matter, `before` is the accumulator of this
-/// lane's parts of the tiles before, and becomes part of the result.
+/// The accumulator of this lane's part of a row of a tile. If the order does not matter, `before`
+/// is the accumulator of this lane's parts of the tiles before, and becomes part of the result.
 ///
 /// # Safety
-/// The tile has been copied to `tile`, and all copies have arrived.
+/// The tile of each array has been copied to `tiles`, and all copies have arrived.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "a line of shared memory begins at a pack")]
-pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
+pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     source: S,
-    tile: *const u8,
-    shift: u32,
+    tiles: Tiles,
     share: Share,
     before: R::Acc,
     here: Tile,
-    plan: &Plan,
+    [plan, second]: [&Plan; 2],
 ) -> R::Acc {
-    let most = PART_BYTES / size_of::<S::Element>() as u32;
+    let Tiles { start: [tile, second_tile], shift: [shift, second_shift] } = tiles;
+    let is_pair = S::ARRAYS == 2;
+    let most = PART_BYTES / S::ARRAYS as u32 / size_of::<S::Element>() as u32;
     let first = share.number * most;
     let there = if share.is_row { here.steps(plan) } else { 0 };
     let count = there.saturating_sub(first).min(most);
     let (packs, rest) = (count / S::PER_PACK as u32, count % S::PER_PACK as u32);
     let mut at = shift + share.row * plan.row_step + first * plan.step;
+    let mut second_at = second_shift + share.row * second.row_step + first * second.step;
     let position = |number: u32| {
         let index = here.step(plan) + u64::from(first + number);
         Position { block: (index >> 32) as u32, number: index as u32 }
@@ -58,14 +59,14 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
     // memory once and not eight times. Older devices have too few registers for that, and packs of
     // many narrow elements gain nothing, because their arithmetic takes longer than the wait.
     // Nor is there a gain if a thread goes on with a list.
-    let is_full = target::arch() >= 900
+    let is_full = !is_pair
+        && target::arch() >= 900
         && size_of::<S::Element>() >= WORD as usize
         && count == most
         && !R::IN_ANY_ORDER;
-    let element = |pack| source.with_element(S::Element::element(pack, 0));
     let full = |packs: [Pack; PACKS]| {
         let mut kept = R::start();
-        each(PACKS, |i| kept = R::pack(kept, source.with_pack(packs[i]), i as u32));
+        each(PACKS, |i| kept = R::pack(kept, source.packs([packs[i]; 2]), i as u32));
         R::finish(kept, position(0))
     };
     let mut kept = if R::IN_ANY_ORDER { R::resume(before, position(0)) } else { R::start() };
@@ -94,20 +95,17 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
         }
         while place < packs {
             control::keep_rolled();
-            let mut pack = [0; 4];
-            if is_whole {
-                pack = copy::read_pack(tile.add(padded(at) as usize).cast());
-            } else if is_even {
-                let (first, step) = (padded(at), padded(plan.step));
-                each(S::PER_PACK, |i| {
-                    put::<S::Element>(&mut pack, i, tile, first + i as u32 * step);
-                });
-            } else {
-                each(S::PER_PACK, |i| {
-                    put::<S::Element>(&mut pack, i, tile, padded(at + i as u32 * plan.step));
-                });
+            let mut both = [[0; 4]; 2];
+            both[0] = pack::<S::Element>(tile, at, plan.step, is_whole, is_even);
+            if is_pair {
+                let (at, step) = (second_at, second.step);
+                let is_whole = step == size_of::<S::Element>() as u32
+                    && (second_shift | second.row_step).is_multiple_of(PACK);
+                let is_even = step.is_multiple_of(LINE);
+                both[1] = pack::<S::Element>(second_tile, at, step, is_whole, is_even);
+                second_at += S::PER_PACK as u32 * step;
             }
-            kept = R::pack(kept, source.with_pack(pack), place);
+            kept = R::pack(kept, source.packs(both), place);
             place += 1;
             at += S::PER_PACK as u32 * plan.step;
         }
@@ -115,15 +113,48 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
         let mut item = 0;
         while item < rest {
             control::keep_rolled();
-            let mut pack = [0; 4];
-            put::<S::Element>(&mut pack, 0, tile, padded(at));
+            let mut elements = [[0; 4]; 2];
+            put::<S::Element>(&mut elements[0], 0, tile, padded(at));
+            if is_pair {
+                put::<S::Element>(&mut elements[1], 0, second_tile, padded(second_at));
+                second_at += second.step;
+            }
             let position = position(packs * S::PER_PACK as u32 + item);
-            acc = R::append_item(acc, element(pack), position);
+            acc = R::append_item(acc, source.items(elements), position);
             item += 1;
             at += plan.step;
         }
         acc
     }
+}
+
+/// The pack whose first element lies `at` bytes behind `tile`, and its others `step` bytes apart.
+/// If `is_whole`, it is a pack of shared memory. If `is_even`, its elements lie at equal distances
+/// in the padded tile, too.
+///
+/// # Safety
+/// The elements are there.
+#[inline(always)]
+unsafe fn pack<T: Item>(
+    tile: *const u8,
+    at: u32,
+    step: u32,
+    is_whole: bool,
+    is_even: bool,
+) -> Pack {
+    let mut pack = [0; 4];
+    // SAFETY: the caller's contract.
+    unsafe {
+        if is_whole {
+            pack = copy::read_pack(tile.add(padded(at) as usize).cast());
+        } else if is_even {
+            let (first, step) = (padded(at), padded(step));
+            each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, first + i as u32 * step));
+        } else {
+            each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, padded(at + i as u32 * step)));
+        }
+    }
+    pack
 }
 
 /// Puts the element that lies `at` bytes behind `tile` into place `i` of a pack, in which this

@@ -19,6 +19,8 @@ pub(super) struct Stager {
     /// Where the tile begins: its index in each dimension. The warp has these places for itself.
     pub places: *mut u64,
     pub lane: u32,
+    /// The most bytes of a tile.
+    pub tile_bytes: u32,
 }
 
 /// One of the two lists of dimensions.
@@ -279,7 +281,7 @@ impl Stager {
         let at_once = if target::arch() >= 800 { 8 } else { 1 };
         macro_rules! copy {
             ($copy:path, $t:ty) => {
-                while done < TILE_BYTES {
+                while done < self.tile_bytes {
                     control::keep_rolled();
                     each(at_once, |_| {
                         $copy(to.cast::<$t>(), from as *const $t, line < count);
@@ -323,7 +325,7 @@ impl Stager {
             if is_even && unit >= WORD && log <= WARP.trailing_zeros() {
                 return self.lines(target, start, fast, slow, unit, log);
             }
-            while number * unit < TILE_BYTES {
+            while number * unit < self.tile_bytes {
                 control::keep_rolled();
                 let (at, line) = (number & ((1 << log) - 1), number >> log);
                 let is_there = at < fast.count && line < slow.count;

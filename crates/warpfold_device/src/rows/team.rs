@@ -1,8 +1,9 @@
 //! How the tasks of a row meet: those of a team in shared memory, and teams by words in the
 //! workspace.
 
-use super::{BUFFER, Plan, SHARE, Tile, WARPS, finish, index, tree};
+use super::{Plan, SHARE, Tile, WARPS, buffer, finish, index, tree};
 use crate::Reduction;
+use crate::source::Source;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::Words;
@@ -61,8 +62,9 @@ impl Team {
         unsafe {
             let mut i = 0;
             while i < count {
+                let buffer = buffer(R::Source::ARRAYS);
                 let place =
-                    place(self.tiles.add(((WARPS >> plan.team) * i) as usize * BUFFER), self.lane);
+                    place(self.tiles.add(((WARPS >> plan.team) * i) as usize * buffer), self.lane);
                 let left = R::Acc::from_words(&|word| *place.add(word * WARP as usize));
                 i += 1;
                 acc = self.stack.push::<R>(left, i - 1, i == count);

@@ -93,19 +93,23 @@ impl<I: Input<Arity = Single>> Array<I> {
 
     /// The axes by their numbers from 0 on, each at most once.
     pub(super) fn axes(&self, axes: &[isize]) -> Result<Vec<bool>, Error> {
-        let rank = self.shape.len();
-        let mut is_reduced = vec![false; rank];
-        for &axis in axes {
-            let from_end = if axis < 0 { axis + rank as isize } else { axis };
-            let Some(reduced) =
-                usize::try_from(from_end).ok().and_then(|axis| is_reduced.get_mut(axis))
-            else {
-                return Err(Error::Axis { axis, rank });
-            };
-            if std::mem::replace(reduced, true) {
-                return Err(Error::AxisTwice { axis });
-            }
-        }
-        Ok(is_reduced)
+        are_reduced(self.shape.len(), axes)
     }
+}
+
+/// For each axis of an array of `rank` dimensions whether it is among these.
+pub(super) fn are_reduced(rank: usize, axes: &[isize]) -> Result<Vec<bool>, Error> {
+    let mut is_reduced = vec![false; rank];
+    for &axis in axes {
+        let from_end = if axis < 0 { axis + rank as isize } else { axis };
+        let Some(reduced) =
+            usize::try_from(from_end).ok().and_then(|axis| is_reduced.get_mut(axis))
+        else {
+            return Err(Error::Axis { axis, rank });
+        };
+        if std::mem::replace(reduced, true) {
+            return Err(Error::AxisTwice { axis });
+        }
+    }
+    Ok(is_reduced)
 }

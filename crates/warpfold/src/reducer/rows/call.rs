@@ -7,7 +7,7 @@ use crate::device::{Arg, Device, Kernel, LaunchShape, Overlap, Stream};
 use super::{
     super::{Error, Item, input::Place, operation::MORE},
     layout::Layout,
-    plan,
+    pairs, plan,
     repair::Repair,
 };
 
@@ -37,37 +37,55 @@ impl Call<'_> {
     ) -> Result<(), Error> {
         let bytes = size_of::<T>() as u64;
         let layout = Layout::new(&[place.len], &[1], |_| true, bytes)?;
-        self.launch(device, (place, 0), &layout, out, stream)
+        self.launch(device, &[(place, 0, layout)], out, stream)
     }
 
     /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
-    /// device. The array begins at element `offset` of the place. There is at least one row.
+    /// device. Each array begins at an element of its place. There is at least one row.
     pub(super) fn launch<T: Item>(
         &self,
         device: &Device,
-        (place, offset): (Place<'_, T>, u64),
-        layout: &Layout,
+        arrays: &[(Place<'_, T>, u64, Layout)],
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        place.admit(device, stream)?;
+        for (place, ..) in arrays {
+            place.admit(device, stream)?;
+        }
         #[cfg(feature = "cudarc")]
-        let lent = place.borrow_for(stream)?;
+        let lent = arrays
+            .iter()
+            .map(|(place, ..)| place.borrow_for(stream))
+            .collect::<Result<Vec<_>, _>>()?;
         let bytes = size_of::<T>() as u64;
-        let address = place.address.wrapping_add(offset.wrapping_mul(bytes));
+        let address_of = |array: usize| {
+            let (place, offset, _) = &arrays[array];
+            place.address.wrapping_add(offset.wrapping_mul(bytes))
+        };
+        let (address, layout) = (address_of(0), &arrays[0].2);
+        let is_pair = arrays.len() > 1;
         let (rows, length) = (layout.rows(), layout.length());
         let multiprocessors = device.class().multiprocessors();
-        let (tile, work) = [plan::MOST_ROWS, 1]
+        let (tile, second, work) = [plan::MOST_ROWS, 1]
             .into_iter()
             .find_map(|most_rows| {
-                let tile = plan::tile(layout, bytes, address, most_rows, multiprocessors);
+                let (tile, second) = if is_pair {
+                    let (layouts, addresses) = ([layout, &arrays[1].2], [address, address_of(1)]);
+                    let [tile, second] =
+                        pairs::tiles(layouts, bytes, addresses, most_rows, multiprocessors);
+                    (tile, Some(second))
+                } else {
+                    (plan::tile(layout, bytes, address, most_rows, multiprocessors), None)
+                };
                 let work = plan::work(&tile, rows, length, self.words, multiprocessors)?;
-                Some((tile, work))
+                Some((tile, second, work))
             })
             .ok_or_else(|| {
-                let most = plan::most_elements(bytes, self.words);
+                let most = plan::most_elements(bytes, self.words) / arrays.len() as u64;
                 Error::TooLong { op: self.op, item: T::NAME, n: length, most }
             })?;
+        let seconds = second.map(|tile| second_arguments(address_of(1), &tile));
+        let more = seconds.as_ref().map_or(self.more, |seconds| &seconds[..]);
         let mut group = 0;
         while group < work.groups {
             let groups = (work.groups - group).min(work.at_once);
@@ -79,7 +97,7 @@ impl Call<'_> {
                 &tile,
                 &work,
                 groups,
-                self.more,
+                more,
             );
             let blocks = work.blocks(groups);
             let shape = LaunchShape {
@@ -102,13 +120,42 @@ impl Call<'_> {
             launched.inspect_err(|_| stream.distrust_workspace())?;
         }
         #[cfg(feature = "cudarc")]
-        lent.map_or(Ok(()), Borrowed::give_back)?;
+        for lent in lent.into_iter().flatten() {
+            Borrowed::give_back(lent)?;
+        }
         Ok(())
     }
 }
 
 /// The number of arguments that all kernels for rows have.
 const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
+
+/// The number of arguments of a second array, which are more than those of an operation.
+const SECOND: usize = 8 + 2 * plan::DIMS;
+const _: () = assert!(MORE <= SECOND);
+
+/// The arguments of the second array, which lies at `address`.
+fn second_arguments(address: u64, tile: &plan::Tile) -> Vec<Arg> {
+    let small = [
+        tile.row_step,
+        tile.step,
+        tile.staging as u64,
+        tile.unit,
+        tile.fast.into(),
+        tile.kept.len() as u64,
+        tile.reduced.len() as u64,
+    ];
+    let small = small.map(|number| Arg::U32(number as u32));
+    [Arg::Pointer(address)].into_iter().chain(small).chain(dims_of(tile)).collect()
+}
+
+/// The arguments of the dimensions.
+fn dims_of(tile: &plan::Tile) -> impl Iterator<Item = Arg> {
+    let none = plan::Dim { size: 1, stride: 0 };
+    let dims = tile.kept.iter().chain(&tile.reduced).copied();
+    let dims = dims.chain(std::iter::repeat(none)).take(plan::DIMS);
+    dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)])
+}
 
 /// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups, and how
 /// many they are.
@@ -119,8 +166,8 @@ fn arguments(
     work: &plan::Work,
     groups: u64,
     more: &[Arg],
-) -> ([Arg; ARGUMENTS + MORE], usize) {
-    let mut args = [Arg::U64(0); ARGUMENTS + MORE];
+) -> ([Arg; ARGUMENTS + SECOND], usize) {
+    let mut args = [Arg::U64(0); ARGUMENTS + SECOND];
     let small = [
         tile.rows,
         tile.steps,
@@ -144,11 +191,7 @@ fn arguments(
         .into_iter()
         .chain([first, end, length].map(Arg::U64))
         .chain(small.map(|number| Arg::U32(number as u32)));
-    let dims = tile.kept.iter().chain(&tile.reduced);
-    let dims = dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)]);
-    let rest =
-        (tile.kept.len() + tile.reduced.len()..plan::DIMS).flat_map(|_| [Arg::U64(1), Arg::I64(0)]);
-    let all = scalars.chain(dims).chain(rest).chain(more.iter().copied());
+    let all = scalars.chain(dims_of(tile)).chain(more.iter().copied());
     for (arg, value) in args.iter_mut().zip(all) {
         *arg = value;
     }

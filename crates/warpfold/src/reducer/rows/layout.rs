@@ -47,6 +47,59 @@ impl Layout {
         Ok(layout)
     }
 
+    /// The layouts of two arrays of this shape, each with strides of its own. Dimensions are merged
+    /// where those of both arrays can be merged.
+    ///
+    /// # Errors
+    ///
+    /// That of [`new`](Self::new).
+    pub(super) fn pair(
+        shape: &[u64],
+        [first, second]: [&[i64]; 2],
+        is_reduced: impl Fn(usize) -> bool,
+        bytes: u64,
+    ) -> Result<[Self; 2], Error> {
+        let list = |reduced: bool| {
+            let bytes_of = |stride: i64| stride.saturating_mul(bytes as i64);
+            let mut merged: [Dims; 2] = [Dims::new(), Dims::new()];
+            for axis in (0..shape.len()).rev() {
+                let size = shape[axis];
+                if is_reduced(axis) != reduced || size == 1 {
+                    continue;
+                }
+                let next = [first[axis], second[axis]].map(bytes_of);
+                let together = match (merged[0].last(), merged[1].last()) {
+                    (Some(a), Some(b)) => [(a, next[0]), (b, next[1])]
+                        .iter()
+                        .all(|(last, next)| {
+                            last.stride.checked_mul(last.size as i64) == Some(*next)
+                        })
+                        .then(|| a.size.checked_mul(size))
+                        .flatten(),
+                    _ => None,
+                };
+                for (list, stride) in merged.iter_mut().zip(next) {
+                    match (together, list.last_mut()) {
+                        (Some(size), Some(last)) => last.size = size,
+                        _ => list.push(Dim { size, stride }),
+                    }
+                }
+            }
+            for list in &mut merged {
+                if list.is_empty() {
+                    list.push(Dim { size: 1, stride: 0 });
+                }
+            }
+            merged
+        };
+        let ([kept, second_kept], [reduced, second_reduced]) = (list(false), list(true));
+        let rank = kept.len() + reduced.len();
+        if rank > MOST_DIMS {
+            return Err(Error::Rank { rank });
+        }
+        Ok([Self { kept, reduced }, Self { kept: second_kept, reduced: second_reduced }])
+    }
+
     /// The number of results.
     pub(super) fn rows(&self) -> u64 {
         product(&self.kept)

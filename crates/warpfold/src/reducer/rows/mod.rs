@@ -2,8 +2,10 @@
 //! launch.
 
 mod array;
+mod arrays;
 mod call;
 mod layout;
+mod pairs;
 mod pending;
 mod plan;
 mod repair;
@@ -15,17 +17,23 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use crate::device::{Device, Stream};
 
 use super::{
-    Error, Input, Item, Operation, RowOperation, Single,
+    ArraysOperation, Error, Item, Operation,
     engine::{Cache, Engine},
-    input::{DeviceInput, Place, on_device},
+    input::{Arity, Place, on_device},
     operation::More,
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
 };
+use arrays::Common;
 use layout::Layout;
 use repair::Repair;
+use smallvec::SmallVec;
+
+/// The layout of each array.
+type Layouts = SmallVec<[Layout; 2]>;
 
 pub use array::Array;
+pub use arrays::{Arrays, DeviceArrays};
 pub(super) use call::Call;
 pub use pending::PendingRows;
 pub use strided::{StridedOutput, StridedRowReducer};
@@ -71,14 +79,15 @@ impl<T, O> Clone for RowReducer<T, O> {
     }
 }
 
-impl<T: Item, O: RowOperation<T>> fmt::Debug for RowReducer<T, O> {
+impl<T: Item, O: ArraysOperation<T>> fmt::Debug for RowReducer<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RowReducer").field("kernel", &O::ROWS.name()).finish_non_exhaustive()
     }
 }
 
-impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
-    /// Reduces each row of a matrix and waits for the results: one for each row, in order.
+impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
+    /// Reduces each row of a matrix and waits for the results: one for each row, in order. An
+    /// operation over pairs takes two arrays, which are broadcast to a matrix (see [`Arrays`]).
     ///
     /// An array on the host is copied to the device as a whole.
     ///
@@ -86,23 +95,25 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     ///
     /// [`Error::NotRows`] if the array does not have two dimensions, and the errors of
     /// [`reduce_axes`](Self::reduce_axes).
-    pub fn reduce_rows<I>(&self, matrix: &Array<I>) -> Result<Vec<O::Output>, Error>
+    pub fn reduce_rows<A>(&self, matrix: A) -> Result<Vec<O::Output>, Error>
     where
-        I: Input<Item = T, Arity = Single>,
+        A: Arrays<Item = T, Arity = O::Arity>,
     {
-        check_matrix(matrix)?;
+        check_matrix(&matrix)?;
         self.reduce_axes(matrix, &[1])
     }
 
     /// Reduces an array along some of its axes and waits for the results. There is one for each
     /// index of the other axes, in C order: the last axis that is left changes fastest. A negative
-    /// axis counts from the end. Without axes, each element is a row of its own.
+    /// axis counts from the end. Without axes, each element is a row of its own. An operation over
+    /// pairs takes two arrays, which are broadcast to one shape (see [`Arrays`]).
     ///
     /// # Errors
     ///
+    /// - [`Error::Shapes`] if the shapes of two arrays do not fit together;
     /// - [`Error::Axis`] or [`Error::AxisTwice`] if an axis is not there or is named twice;
     /// - [`Error::Rank`] if more than eight dimensions are left after those are merged that one
-    ///   index can stand for;
+    ///   index can stand for. In a pair, one index must do that for both arrays;
     /// - [`Error::Empty`] if the rows are empty and the operation has no result for that;
     /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type
     ///   of the elements cannot hold a sum;
@@ -110,21 +121,25 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     ///   can take;
     /// - [`Error::Device`] if a buffer belongs to another device, if memory for the results or for
     ///   a copy of the array is lacking, or if the driver reports an error.
-    pub fn reduce_axes<I>(&self, array: &Array<I>, axes: &[isize]) -> Result<Vec<O::Output>, Error>
+    #[expect(clippy::needless_pass_by_value, reason = "it is one reference or a pair of them")]
+    pub fn reduce_axes<A>(&self, array: A, axes: &[isize]) -> Result<Vec<O::Output>, Error>
     where
-        I: Input<Item = T, Arity = Single>,
+        A: Arrays<Item = T, Arity = O::Arity>,
     {
-        let layout = Self::layout(array, axes)?;
-        let (rows, length) = (layout.rows(), layout.length());
+        let (layouts, offsets) = Self::layouts(&array.common()?, axes)?;
+        let (rows, length) = (layouts[0].rows(), layouts[0].length());
         if rows == 0 {
             return Ok(Vec::new());
         }
         let places = usize::try_from(rows).map_err(|_| Error::Rows { rows })?;
         let output = self.device.alloc::<O::RowRaw>(places)?;
         let stream = self.engine.stream();
-        let mut copy = None;
-        let place = on_device(&self.device, array.input.operands().0, &mut copy)?;
-        self.launch(place, array.offset, &layout, output.address(), stream)?;
+        let (mut copy, mut second_copy) = (None, None);
+        let (first, second) = array.operands();
+        let first = on_device(&self.device, first, &mut copy)?;
+        let second = second.map(|second| on_device(&self.device, second, &mut second_copy));
+        let places = (first, second.transpose()?);
+        self.launch(places, offsets, layouts, output.address(), stream)?;
         Self::finish(&output.copy_to_host()?, length)
     }
 
@@ -135,16 +150,16 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     ///
     /// [`Error::NotRows`] if the array does not have two dimensions, and the errors of
     /// [`reduce_axes_into`](Self::reduce_axes_into).
-    pub fn reduce_rows_into<I>(
+    pub fn reduce_rows_into<A>(
         &self,
-        matrix: &Array<I>,
+        matrix: A,
         output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
     ) -> Result<PendingRows<T, O>, Error>
     where
-        I: DeviceInput<Item = T, Arity = Single>,
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
     {
-        check_matrix(matrix)?;
+        check_matrix(&matrix)?;
         self.reduce_axes_into(matrix, &[1], output, stream)
     }
 
@@ -152,7 +167,7 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// and returns without waiting. The call allocates nothing on the device and copies nothing, so
     /// a stream that [captures](Device::capture) accepts it too. `output` must have a place for
     /// each result, in the order of [`reduce_axes`](Self::reduce_axes); it receives
-    /// [raw results](RowOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
+    /// [raw results](ArraysOperation::RowRaw), of which [`PendingRows::finish`] makes the results.
     ///
     /// If long rows are divided among warps and the partial results do not fit into the stream's
     /// [workspace](Stream::workspace), the call takes several launches. A
@@ -181,29 +196,30 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// - [`Error::Outputs`] if `output` does not have one place for each result;
     /// - [`Error::Device`] if the output or the stream belongs to another device, or if the stream
     ///   captures and the array is memory of `cust` or cudarc.
-    pub fn reduce_axes_into<I>(
+    #[expect(clippy::needless_pass_by_value, reason = "it is one reference or a pair of them")]
+    pub fn reduce_axes_into<A>(
         &self,
-        array: &Array<I>,
+        array: A,
         axes: &[isize],
         mut output: impl DeviceOutput<O::RowRaw>,
         stream: &Stream,
     ) -> Result<PendingRows<T, O>, Error>
     where
-        I: DeviceInput<Item = T, Arity = Single>,
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
     {
-        let layout = Self::layout(array, axes)?;
-        let rows = layout.rows();
+        let (layouts, offsets) = Self::layouts(&array.common()?, axes)?;
+        let (rows, length) = (layouts[0].rows(), layouts[0].length());
         let target: Target<'_, O::RowRaw> = output.target();
         if target.len != rows {
             return Err(Error::Outputs { results: rows, len: target.len });
         }
-        let place = array.input.places().0;
+        let places = array.places();
         if rows > 0 {
             target.with_address(&self.device, stream, |address| {
-                self.launch(place, array.offset, &layout, address, stream)
+                self.launch(places, offsets, layouts, address, stream)
             })?;
         }
-        Ok(PendingRows::new(layout.length()))
+        Ok(PendingRows::new(length))
     }
 
     /// An upper bound on the number of operations that lie between any element of a row of `length`
@@ -219,7 +235,8 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// ```
     pub fn depth(&self, length: u64) -> u64 {
         let bytes = size_of::<T>() as u64;
-        let (in_part, in_pack) = (plan::PART_BYTES / bytes, PACK_BYTES / bytes);
+        let (in_part, in_pack) =
+            (plan::PART_BYTES / <O::Arity as Arity>::INPUTS / bytes, PACK_BYTES / bytes);
         let parts = length.div_ceil(in_part).max(1);
         // The packs of a part and the elements behind them one after the other, then the tree.
         in_part.min(length) + in_pack + u64::from(parts.next_power_of_two().ilog2()) + 1
@@ -231,26 +248,24 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
         self.engine.kernel()
     }
 
-    /// The layout of an array that is to be reduced along these axes.
-    fn layout<I>(array: &Array<I>, axes: &[isize]) -> Result<Layout, Error>
-    where
-        I: Input<Item = T, Arity = Single>,
-    {
-        let is_reduced = array.axes(axes)?;
-        let layout = Layout::new(
-            &array.shape,
-            &array.strides,
-            |axis| is_reduced[axis],
-            size_of::<T>() as u64,
-        )?;
-        let length = layout.length();
-        if layout.rows() > 0 && length == 0 && O::identity().is_none() {
+    /// The layouts of arrays that are to be reduced along these axes, and where they begin.
+    fn layouts(common: &Common, axes: &[isize]) -> Result<(Layouts, [u64; 2]), Error> {
+        let Common { shape, strides, offsets } = common;
+        let is_reduced = array::are_reduced(shape.len(), axes)?;
+        let is_reduced = |axis: usize| is_reduced[axis];
+        let bytes = size_of::<T>() as u64;
+        let layouts: Layouts = match &strides[..] {
+            [first, second] => Layout::pair(shape, [first, second], is_reduced, bytes)?.into(),
+            strides => Layouts::from_iter([Layout::new(shape, &strides[0], is_reduced, bytes)?]),
+        };
+        let length = layouts[0].length();
+        if layouts[0].rows() > 0 && length == 0 && O::identity().is_none() {
             return Err(Error::Empty { op: O::NAME });
         }
         if length > O::MOST {
             return Err(too_long::<T, O>(length, O::MOST));
         }
-        Ok(layout)
+        Ok((layouts, *offsets))
     }
 
     /// Turns raw results into results.
@@ -262,9 +277,9 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
     /// device. There is at least one row.
     fn launch(
         &self,
-        place: Place<'_, T>,
-        offset: u64,
-        layout: &Layout,
+        (first, second): (Place<'_, T>, Option<Place<'_, T>>),
+        offsets: [u64; 2],
+        layouts: Layouts,
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
@@ -274,13 +289,16 @@ impl<T: Item, O: RowOperation<T>> RowReducer<T, O> {
             Repair { kernel: engine.kernel(), result_bytes }
         });
         let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair };
-        call.launch(&self.device, (place, offset), layout, out, stream)
+        let places = [first].into_iter().chain(second).zip(offsets);
+        let arrays: SmallVec<[_; 2]> =
+            places.zip(layouts).map(|((place, offset), layout)| (place, offset, layout)).collect();
+        call.launch(&self.device, &arrays, out, stream)
     }
 }
 
 /// Refuses an array that is no matrix.
-fn check_matrix<I>(array: &Array<I>) -> Result<(), Error> {
-    match array.shape.len() {
+fn check_matrix<A: Arrays>(array: &A) -> Result<(), Error> {
+    match array.common()?.shape.len() {
         2 => Ok(()),
         rank => Err(Error::NotRows { rank }),
     }
@@ -298,7 +316,7 @@ impl Device {
     ///
     /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
     /// reports an error.
-    pub fn row_reducer<T: Item, O: RowOperation<T>>(
+    pub fn row_reducer<T: Item, O: ArraysOperation<T>>(
         &self,
         operation: O,
     ) -> Result<RowReducer<T, O>, Error> {
@@ -309,33 +327,33 @@ impl Device {
         Ok(RowReducer { device: self.clone(), engine, repair, more, operation: PhantomData })
     }
 
-    /// Reduces each row of a matrix and waits for the results, one for each row.
+    /// Reduces each row of a matrix and waits for the results, one for each row. An operation over
+    /// pairs takes two arrays: rows with rows, or rows with one vector (see [`Arrays`]).
     ///
     /// ```
-    /// use warpfold::{Array, Device, Max};
+    /// use warpfold::{Array, Device, Dot, Max};
     ///
     /// let matrix = Array::new(&[3u8, 200, 255, 7, 0, 9], &[2, 3])?;
+    /// let vector = Array::new(&[1u8, 0, 2], &[3])?;
     /// assert_eq!(Device::simulator().reduce_rows(&matrix, Max)?, [255, 9]);
+    /// assert_eq!(Device::simulator().reduce_rows((&matrix, &vector), Dot)?, [513, 25]);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// The errors of [`Device::row_reducer`] and [`RowReducer::reduce_rows`].
-    pub fn reduce_rows<I, O>(
-        &self,
-        matrix: &Array<I>,
-        operation: O,
-    ) -> Result<Vec<O::Output>, Error>
+    pub fn reduce_rows<A, O>(&self, matrix: A, operation: O) -> Result<Vec<O::Output>, Error>
     where
-        I: Input<Arity = Single>,
-        O: RowOperation<I::Item>,
+        A: Arrays,
+        O: ArraysOperation<A::Item, Arity = A::Arity>,
     {
-        self.row_reducer::<I::Item, O>(operation)?.reduce_rows(matrix)
+        self.row_reducer::<A::Item, O>(operation)?.reduce_rows(matrix)
     }
 
     /// Reduces an array along some of its axes and waits for the results, in C order of the other
-    /// axes. A negative axis counts from the end.
+    /// axes. A negative axis counts from the end. An operation over pairs takes two arrays, which
+    /// are broadcast to one shape (see [`Arrays`]).
     ///
     /// ```
     /// use warpfold::{Array, Device, Sum};
@@ -349,16 +367,16 @@ impl Device {
     /// # Errors
     ///
     /// The errors of [`Device::row_reducer`] and [`RowReducer::reduce_axes`].
-    pub fn reduce_axes<I, O>(
+    pub fn reduce_axes<A, O>(
         &self,
-        array: &Array<I>,
+        array: A,
         axes: &[isize],
         operation: O,
     ) -> Result<Vec<O::Output>, Error>
     where
-        I: Input<Arity = Single>,
-        O: RowOperation<I::Item>,
+        A: Arrays,
+        O: ArraysOperation<A::Item, Arity = A::Arity>,
     {
-        self.row_reducer::<I::Item, O>(operation)?.reduce_axes(array, axes)
+        self.row_reducer::<A::Item, O>(operation)?.reduce_axes(array, axes)
     }
 }

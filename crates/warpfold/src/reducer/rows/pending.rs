@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::super::{Error, Item, RowOperation};
+use super::super::{ArraysOperation, Error, Item};
 
 /// A reduction of rows that was given to a stream, by
 /// [`RowReducer::reduce_rows_into`](super::RowReducer::reduce_rows_into) or one like it. After the
@@ -40,7 +40,7 @@ impl<T, O> fmt::Debug for PendingRows<T, O> {
     }
 }
 
-impl<T: Item, O: RowOperation<T>> PendingRows<T, O> {
+impl<T: Item, O: ArraysOperation<T>> PendingRows<T, O> {
     pub(super) fn new(length: u64) -> Self {
         Self { length, operation: PhantomData }
     }

@@ -7,13 +7,13 @@ use super::layout::{Dims, Layout};
 use crate::device::WORKSPACE_BYTES;
 
 /// Bytes of a tile, at most. `warpfold_device::rows::TILE_BYTES`.
-const TILE_BYTES: u64 = 4096;
+pub(super) const TILE_BYTES: u64 = 4096;
 /// Bytes of a part, at most: the share of a lane. `warpfold_device::rows::PART_BYTES`.
 pub(super) const PART_BYTES: u64 = 128;
 /// Lanes of a warp.
-const WARP: u64 = 32;
+pub(super) const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
-const UNITS: [u64; 2] = [16, 4];
+pub(super) const UNITS: [u64; 2] = [16, 4];
 /// Threads of a block. `warpfold_device::rows::THREADS`.
 pub(super) const THREADS: u32 = 128;
 /// Warps of a block.
@@ -99,7 +99,7 @@ pub(super) struct Work {
 }
 
 /// The number of warps that a device with so many multiprocessors has room for at a time.
-fn resident(multiprocessors: u32) -> u64 {
+pub(super) fn resident(multiprocessors: u32) -> u64 {
     u64::from(multiprocessors) * RESIDENT
 }
 
@@ -155,7 +155,7 @@ pub(super) fn tile(
 
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
-    let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows);
+    let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows, |_| true);
     let staging = match (unit, by_rows) {
         (Some(_), true) => Staging::RowUnits,
         (Some(_), false) => Staging::StepUnits,
@@ -189,10 +189,16 @@ fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), l
     Tile { staging, rows, steps, row_step, step, lanes, unit, fast: 0, kept, reduced }
 }
 
-/// The largest unit in which all elements can be copied, and the dimensions with the faster one
-/// counted in such units. Without a unit, the dimensions are as they were.
-fn in_units(layout: &Layout, bytes: u64, address: u64, by_rows: bool) -> (Option<u64>, Dims, Dims) {
-    for unit in UNITS {
+/// The largest unit that `fits` and in which all elements can be copied, and the dimensions with
+/// the faster one counted in such units. Without a unit, the dimensions are as they were.
+pub(super) fn in_units(
+    layout: &Layout,
+    bytes: u64,
+    address: u64,
+    by_rows: bool,
+    fits: impl Fn(u64) -> bool,
+) -> (Option<u64>, Dims, Dims) {
+    for unit in UNITS.into_iter().filter(|&unit| fits(unit)) {
         let Layout { mut kept, mut reduced } = layout.clone();
         let fast = if by_rows { &mut kept } else { &mut reduced };
         let run = fast[0].size * bytes;

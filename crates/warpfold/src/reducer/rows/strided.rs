@@ -17,6 +17,7 @@ use super::{
         output::{DeviceOutput, Target},
     },
     Array, PendingRows, RowReducer,
+    arrays::private::Operands as _,
     layout::{Dims, MOST_DIMS, merged},
     plan::Dim,
 };
@@ -172,8 +173,8 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
         I: DeviceInput<Item = T, Arity = Single>,
     {
         let StridedOutput { mut output, strides, offset } = output;
-        let layout = RowReducer::<T, O>::layout(array, axes)?;
-        let rows = layout.rows();
+        let (layouts, offsets) = RowReducer::<T, O>::layouts(&array.common()?, axes)?;
+        let (rows, length) = (layouts[0].rows(), layouts[0].length());
         let is_reduced = array.axes(axes)?;
         let shape: Vec<u64> = array
             .shape
@@ -194,13 +195,13 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
         if rows > 0 {
             scratch.with_address(device, stream, |scratch| {
                 target.with_address(device, stream, |address| {
-                    self.rows.launch(place, array.offset, &layout, scratch, stream)?;
+                    self.rows.launch((place, None), offsets, layouts, scratch, stream)?;
                     let first = address + offset * bytes;
                     self.launch_scatter::<O::RowRaw>([scratch, first], rows, &dims, stream)
                 })
             })?;
         }
-        Ok(PendingRows::new(layout.length()))
+        Ok(PendingRows::new(length))
     }
 
     /// Adds to `stream` the launch that copies so many results from the first address to places

@@ -144,9 +144,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     /// copies nothing, so a stream that [captures](Device::capture) accepts it too.
     ///
     /// `output` must have a place for each segment, and receives
-    /// [raw results](super::RowOperation::RowRaw), of which [`PendingSegments::finish`] makes the
-    /// results. `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
-    /// [`PendingSegments::check`] tells whether the offsets were right.
+    /// [raw results](super::ArraysOperation::RowRaw), of which [`PendingSegments::finish`] makes
+    /// the results. `status` has one place, which holds [`SegmentStatus::default`] before.
+    /// Afterwards [`PendingSegments::check`] tells whether the offsets were right.
     ///
     /// ```
     /// use warpfold::{Device, SegmentStatus, Sum};

@@ -93,7 +93,7 @@ impl<T: Item, O: SegmentOperation<T>> RunReducer<Flags, T, O> {
     ///
     /// The number of segments is written to `runs`, which has one place. Segment `i` is the
     /// elements from `offsets[i]` to `offsets[i + 1]`. `output` must have room for as many
-    /// [raw results](super::super::super::RowOperation::RowRaw) as there are flags, and
+    /// [raw results](super::super::super::ArraysOperation::RowRaw) as there are flags, and
     /// `offsets` for one more. What is behind the last segment keeps its values.
     ///
     /// ```

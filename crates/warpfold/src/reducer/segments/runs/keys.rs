@@ -202,9 +202,9 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
     ///
     /// The number of runs stays on the device: it is written to `runs`, which has one place. The
     /// first places of `unique` get the key of each run, and those of `output` its [raw
-    /// result](super::super::super::RowOperation::RowRaw), of which [`PendingRuns::finish`] makes
-    /// the result. Run `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is one
-    /// offset more than runs. Because the host does not know the number of runs, `unique` and
+    /// result](super::super::super::ArraysOperation::RowRaw), of which [`PendingRuns::finish`]
+    /// makes the result. Run `i` is the elements from `offsets[i]` to `offsets[i + 1]`, so there is
+    /// one offset more than runs. Because the host does not know the number of runs, `unique` and
     /// `output` must have room for as many as there are keys, and `offsets` for one more. What is
     /// behind the last run keeps its values.
     ///

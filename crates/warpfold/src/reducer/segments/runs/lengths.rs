@@ -92,7 +92,7 @@ impl<L: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Lengths<L>, T, O> {
     /// is two launches, which allocate nothing on the device, so a stream that
     /// [captures](Device::capture) accepts them too.
     ///
-    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of
+    /// `output` must have room for a [raw result](super::super::super::ArraysOperation::RowRaw) of
     /// each length, and `offsets` for one more offset; the offsets are where segments begin and
     /// end. `status` has one place, which holds [`SegmentStatus::default`] before. Afterwards
     /// [`PendingSegments::check`] tells whether the lengths were right, and

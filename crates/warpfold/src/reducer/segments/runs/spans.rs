@@ -107,7 +107,7 @@ impl<B: Offset, T: Item, O: SegmentOperation<T>> RunReducer<Spans<B>, T, O> {
     /// two launches, which allocate nothing on the device, so a stream that
     /// [captures](Device::capture) accepts them too.
     ///
-    /// `output` must have room for a [raw result](super::super::super::RowOperation::RowRaw) of
+    /// `output` must have room for a [raw result](super::super::super::ArraysOperation::RowRaw) of
     /// each span, and `offsets` for one number more. The first launch writes to `offsets` where
     /// each span would begin, and the last one end, if they lay one behind the other. `status` has
     /// one place, which holds [`SegmentStatus::default`] before. Afterwards
