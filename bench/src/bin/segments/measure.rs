@@ -6,7 +6,7 @@ use half::f16;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    Item, RowOperation, SegmentOperation, SegmentStatus, Sum,
+    ArraysOperation, Item, SegmentOperation, SegmentStatus, Sum,
     device::{Buffer, Device, Graph, Pod, Stream},
 };
 
@@ -73,7 +73,7 @@ impl Number for u64 {
 }
 
 /// The raw result of a sum.
-pub(crate) type Raw<T> = <Sum as RowOperation<T>>::RowRaw;
+pub(crate) type Raw<T> = <Sum as ArraysOperation<T>>::RowRaw;
 
 /// What is measured of a case.
 pub(crate) struct Row {
