@@ -50,6 +50,8 @@ def call(torch, case):
             return lambda x: function(x, dim=axes[0])
         count = int(op.removeprefix("top"))
         return lambda x: torch.topk(x, count, dim=axes[0])
+    if op == "exact":
+        raise ValueError("PyTorch has no exact sum")
     if len(axes) > rank:
         raise ValueError("there are more axes than dimensions")
     return {

@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Sum,
+    /// The exact sum, rounded once.
+    Exact,
     Min,
     Max,
     ArgMin,
@@ -26,6 +28,7 @@ impl Operation {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
+            Self::Exact => "exact",
             Self::Min => "min",
             Self::Max => "max",
             Self::ArgMin => "argmin",

@@ -101,8 +101,8 @@ const COLUMNS: [[u64; 2]; 11] = [
 fn quick() -> Vec<Case> {
     use Element::{F16, F32, F64, I32, U8};
     use Operation::{
-        ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, Top1, Top5,
-        Top8,
+        ArgMax, ArgMin, Exact, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, Top1,
+        Top5, Top8,
     };
     let lengths = [
         1,
@@ -141,6 +141,7 @@ fn quick() -> Vec<Case> {
     }
     cases.extend([16, 32, 64, 128, 256, 512].map(|length| rows(ArgMin, F32, length)));
     cases.extend([Min, SumSquares].map(|op| rows(op, F32, 1024)));
+    cases.extend([F32, F64].map(|element| rows(Exact, element, 1024)));
     for element in [F16, U8, F64, I32] {
         cases.extend([100, 1024].map(|length| rows(Sum, element, length)));
     }
@@ -169,7 +170,7 @@ fn quick() -> Vec<Case> {
     cases.push(transposed(Sum, [65536, 1024], 1));
     cases.push(Case::new(Sum, F32, &[8192, 4096], Layout::EverySecond, &[0]));
     cases.push(apart(Sum, 8, 16));
-    cases.extend([Max, ArgMax, Moments, LogSumExp, NanSum].map(|op| columns(op, F32)));
+    cases.extend([Max, ArgMax, Moments, LogSumExp, NanSum, Exact].map(|op| columns(op, F32)));
     cases.extend([F16, U8, F64].map(|element| columns(Sum, element)));
     cases
 }
@@ -178,8 +179,8 @@ fn quick() -> Vec<Case> {
 fn more() -> Vec<Case> {
     use Element::{F16, F32, F64, I32, U8};
     use Operation::{
-        ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, Top1, Top5,
-        Top8,
+        ArgMax, ArgMin, Exact, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, Top1,
+        Top5, Top8,
     };
     let mut cases = Vec::new();
     let lengths = [
@@ -260,6 +261,9 @@ fn more() -> Vec<Case> {
         cases.push(dense(op, F32, &[4_194_304, 16], &[0]));
     }
     cases.extend([64, 65536].map(|length| rows(SumSquares, F32, length)));
+    for element in [F32, F64] {
+        cases.extend([1, 16, 100, 65536].map(|length| rows(Exact, element, length)));
+    }
     for (op, element) in [(LogSumExp, F16), (LogSumExp, F64), (NanSum, F16)] {
         cases.extend([100, 1024].map(|length| rows(op, element, length)));
     }

@@ -166,7 +166,7 @@ pub(crate) fn expected(op: Operation, row: impl Iterator<Item = f64>) -> Vec<f64
         exponentials += value.exp();
     }
     match op {
-        Operation::Sum => vec![sum],
+        Operation::Sum | Operation::Exact => vec![sum],
         Operation::Min => vec![min],
         Operation::Max => vec![max],
         Operation::ArgMin => vec![min, min_index],

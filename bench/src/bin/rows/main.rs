@@ -21,7 +21,8 @@ use clap::Parser;
 use half::f16;
 use serde_json::{Value as Json, json};
 use warpfold::{
-    ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, Sum, SumSquares, TopK,
+    ArgMax, ArgMin, LogSumExp, Max, Min, MinMax, Moments, NanSum, ReproducibleSum, Sum, SumSquares,
+    TopK,
 };
 use warpfold_lab::{
     cli,
@@ -287,10 +288,10 @@ macro_rules! measured {
 }
 
 measured! {
-    f32: LogSumExp = LogSumExp, NanSum = NanSum, SumSquares = SumSquares, Top1 = TopK::<1>,
+    f32: Exact = ReproducibleSum, LogSumExp = LogSumExp, NanSum = NanSum, SumSquares = SumSquares, Top1 = TopK::<1>,
         Top5 = TopK::<5>, Top8 = TopK::<8>;
     f16: LogSumExp = LogSumExp, NanSum = NanSum;
-    f64: LogSumExp = LogSumExp, NanSum = NanSum;
+    f64: Exact = ReproducibleSum, LogSumExp = LogSumExp, NanSum = NanSum;
     i32:;
     u8:;
 }

@@ -150,18 +150,6 @@ impl Keyed {
     }
 }
 
-/// A call for keys of whatever size they are.
-macro_rules! of_keys {
-    ($keyed:ident, |$keys:ident| $call:expr) => {
-        match &$keyed.keys.bits {
-            Bits::One($keys) => $call,
-            Bits::Two($keys) => $call,
-            Bits::Four($keys) => $call,
-            Bits::Eight($keys) => $call,
-        }
-    };
-}
-
 /// Opens a bench that reduces an array into bins.
 pub(crate) fn bench_of_bins<'a, T: Item, O: BinOperation<T>>(
     device: &Device,
@@ -171,10 +159,17 @@ pub(crate) fn bench_of_bins<'a, T: Item, O: BinOperation<T>>(
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
     let bins = keyed.bins.expect("the arguments ask for bins");
-    of_keys!(keyed, |keys| bins::open(device, reduction, elements, (keyed, keys, bins), meaning))
+    match &keyed.keys.bits {
+        Bits::One(keys) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
+        Bits::Two(keys) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
+        Bits::Four(keys) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
+        Bits::Eight(keys) => bins::open(device, reduction, elements, (keyed, keys, bins), meaning),
+    }
 }
 
-/// Opens a bench that reduces the runs of an array.
+/// Opens a bench that reduces the runs of an array. All operations have runs, and each size of keys
+/// is one more bench of each operation and type. So that the command compiles in less time, short
+/// keys become keys of 32 bits.
 pub(crate) fn bench_of_runs<'a, T: Item, O: SegmentOperation<T>>(
     device: &Device,
     reduction: O,
@@ -182,7 +177,13 @@ pub(crate) fn bench_of_runs<'a, T: Item, O: SegmentOperation<T>>(
     keyed: &'a Keyed,
     meaning: &'a Meaning<O::Output>,
 ) -> Result<Box<dyn PartBench + 'a>, Error> {
-    of_keys!(keyed, |keys| runs::open(device, reduction, elements, (keyed, keys), meaning))
+    let of_words = |keys: &[u32]| runs::open(device, reduction, elements, (keyed, keys), meaning);
+    match &keyed.keys.bits {
+        Bits::One(keys) => of_words(&keys.iter().copied().map(u32::from).collect::<Vec<_>>()),
+        Bits::Two(keys) => of_words(&keys.iter().copied().map(u32::from).collect::<Vec<_>>()),
+        Bits::Four(keys) => of_words(keys),
+        Bits::Eight(keys) => runs::open(device, reduction, elements, (keyed, keys), meaning),
+    }
 }
 
 #[cfg(test)]
