@@ -86,12 +86,6 @@ pub(crate) fn sources<T: Element>() -> [Source<T>; 9] {
     ]
 }
 
-/// The bits of a sum.
-pub(crate) fn bits<S: Into<f64>>(sum: S) -> u64 {
-    // The conversion of the only NaN gives one NaN.
-    sum.into().to_bits()
-}
-
 /// Asserts that `sum` is the exact sum of these elements, rounded once.
 pub(crate) fn check_sum<T: Element>(sum: T::Sum, elements: &[T], what: &dyn Fn() -> String) {
     let values: Vec<f64> = elements.iter().map(|x| x.widen()).collect();

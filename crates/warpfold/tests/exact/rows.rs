@@ -8,7 +8,7 @@ use warpfold::{
 };
 
 use super::{
-    elements::{Element, bits, check_sum, check_whole, sources},
+    elements::{Element, check_sum, check_whole, sources},
     seed,
     support::devices,
 };
