@@ -238,7 +238,7 @@ macro_rules! rows {
 }
 
 /// Stamps out kernels that reduce the rows of two arrays in pairs, one for each line `name: element
-/// = reduction => raw result;`. See [`rows`](crate::rows). The arguments of the second array are
+/// = reduction => raw result;`. See [`rows!`](crate::rows!). The arguments of the second array are
 /// those behind the dimensions of the first.
 #[macro_export]
 macro_rules! row_pairs {

@@ -1,6 +1,6 @@
 //! The exact sum as an operation of the skeletons for rows and segments.
 //!
-//! Rows are many, so each has an [`Expansion`] only, and no long accumulator. If an expansion does
+//! Rows are many, so each has a short expansion only, and no long accumulator. If an expansion does
 //! not hold the sum of a row, the kernel writes a mark instead, and notes this in the workspace.
 //! Behind each such launch comes one of [`repair`](super::repair), which sums marked rows anew. So
 //! the `slots` of both launches are a workspace of
