@@ -438,6 +438,40 @@ define internal i64 @__cuda_std_load_u64_if(ptr %source, i1 %valid) alwaysinline
   ret i64 %value
 }
 
+; Loads whose neighbours will be needed soon: PTX ISA, "ld", "L2::128B".
+
+define internal i32 @__cuda_std_load_near_u32(ptr %source) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %near, label %plain
+near:
+  %n = call i32 asm sideeffect "ld.global.L1::no_allocate.L2::128B.u32 $0, [$1];", "=r,l"(ptr addrspace(1) %global)
+  br label %end
+plain:
+  %p = call i32 asm sideeffect "ld.global.u32 $0, [$1];", "=r,l"(ptr addrspace(1) %global)
+  br label %end
+end:
+  %value = phi i32 [ %n, %near ], [ %p, %plain ]
+  ret i32 %value
+}
+
+define internal i64 @__cuda_std_load_near_u64(ptr %source) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %near, label %plain
+near:
+  %n = call i64 asm sideeffect "ld.global.L1::no_allocate.L2::128B.u64 $0, [$1];", "=l,l"(ptr addrspace(1) %global)
+  br label %end
+plain:
+  %p = call i64 asm sideeffect "ld.global.u64 $0, [$1];", "=l,l"(ptr addrspace(1) %global)
+  br label %end
+end:
+  %value = phi i64 [ %n, %near ], [ %p, %plain ]
+  ret i64 %value
+}
+
 ; Relaxed loads and stores of the whole device: PTX ISA, "ld", "st", "Memory Consistency Model".
 ; Each 64-bit element of a vector is read or written at once.
 

@@ -119,6 +119,39 @@ pub unsafe fn load_unhinted_pack_if(source: *const [u32; 4], valid: bool) -> [u3
     pack
 }
 
+macro_rules! near_loads {
+    ($($(#[$doc:meta])* $name:ident -> $t:ty = $definition:ident;)*) => {$(
+        $(#[$doc])*
+        /// It asks for the 128 bytes around to be brought into the second-level cache, because they
+        /// will be needed soon (below sm_80 it is a plain load).
+        ///
+        /// # Safety
+        /// `source` is global memory, initialised and aligned.
+        ///
+        /// # Panics
+        /// On the host, always.
+        ///
+        /// Source: PTX ISA, "ld", "Cache Eviction Priority Hints".
+        #[gpu_only]
+        #[inline(always)]
+        #[must_use]
+        pub unsafe fn $name(source: *const $t) -> $t {
+            unsafe extern "C" {
+                fn $definition(source: *const $t) -> $t;
+            }
+            // SAFETY: the caller keeps this function's contract.
+            unsafe { $definition(source) }
+        }
+    )*};
+}
+
+near_loads! {
+    /// Loads 32 bits: PTX `ld.global.L1::no_allocate.L2::128B.u32`.
+    load_near_u32 -> u32 = __cuda_std_load_near_u32;
+    /// Loads 64 bits: PTX `ld.global.L1::no_allocate.L2::128B.u64`.
+    load_near_u64 -> u64 = __cuda_std_load_near_u64;
+}
+
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident -> $t:ty = $definition:ident;)*) => {$(
         $(#[$doc])*

@@ -99,6 +99,7 @@ macro_rules! row_kernels {
     ($($item:ident -> $output:ident;)*) => {$(
         impl RowKernel<$item> for ReproducibleSum {
             const ROWS: &'static EmbeddedKernel = &rows::exact::$item;
+            const HAS_COLUMNS: bool = false;
             const REPAIR_ROWS: Option<&'static EmbeddedKernel> = Some(&rows::repair::$item);
             type Written = $output;
 

@@ -386,8 +386,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ) -> Result<(), Error> {
         let n = first.len;
         if O::IS_FOR_ROWS {
-            let (kernel, more) = (self.engine.kernel(), &self.more[..]);
-            let call = rows::Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair: None };
+            let (kernel, words, more) = (self.engine.kernel(), O::SLOT_WORDS, &self.more[..]);
+            let (has_columns, repair) = (false, None);
+            let call = rows::Call { kernel, op: O::NAME, words, more, has_columns, repair };
             return call.launch_whole(&self.device, first, out, stream);
         }
         for place in [Some(first), second].into_iter().flatten() {

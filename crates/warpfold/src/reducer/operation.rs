@@ -95,6 +95,8 @@ pub(super) mod private {
     /// The kernel of the same operation for rows.
     pub trait RowKernel<T: Item>: Operation<T> {
         const ROWS: &'static EmbeddedKernel;
+        /// Whether a lane of this kernel can take columns of one array into registers.
+        const HAS_COLUMNS: bool = true;
         /// The kernel that sums rows again where the first one has no proof of a sum.
         const REPAIR_ROWS: Option<&'static EmbeddedKernel> = None;
         /// What both kernels for rows and segments write.

@@ -26,6 +26,46 @@ fn the_order_is_the_documented_tree() {
     }
 }
 
+/// Neighbouring columns are read in other ways than rows in one piece, and which way it is depends
+/// on how many there are and where they lie.
+#[test]
+fn the_order_of_columns_is_the_same_tree() {
+    let mut random = random();
+    let widths = [2usize, 3, 6, 8, 10, 30, 34, 62, 64, 66, 128, 130, 300];
+    for device in devices() {
+        for width in widths {
+            for length in [31usize, 32, 33, 36, 47, 64, 96, 200, 1000, 4099, 70_000] {
+                let n = width * length;
+                if n > 600_000 {
+                    continue;
+                }
+                let values: Vec<f32> =
+                    (0..n).map(|_| random.random_range(-1.0f32..1.0).powi(9)).collect();
+                // Of the steps, so many are the faster of two axes, between which the columns have
+                // an axis of their own.
+                for inner in [1, 10, 32, 100] {
+                    if !length.is_multiple_of(inner) || !width.is_multiple_of(2) && inner > 1 {
+                        continue;
+                    }
+                    let outer = if inner == 1 { 1 } else { 2 };
+                    let shape = [length / inner, outer, inner, width / outer];
+                    let array = Array::new(&values, &shape.map(|size| size as u64)).unwrap();
+                    let results = device.reduce_axes(&array, &[0, 2], Sum).unwrap();
+                    assert_eq!(results.len(), width);
+                    for (number, result) in results.into_iter().enumerate() {
+                        let (b, d) = (number / shape[3], number % shape[3]);
+                        let column: Vec<f32> = (0..length)
+                            .map(|step| (step / inner, step % inner))
+                            .map(|(a, c)| values[((a * outer + b) * inner + c) * shape[3] + d])
+                            .collect();
+                        assert_eq!(result, tree::sum(&column), "{shape:?}, column {number}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The products of floats near 1, which a wrong order or a lost element changes as well.
 #[test]
 fn no_element_is_lost_or_taken_twice() {

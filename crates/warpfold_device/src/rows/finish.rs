@@ -17,7 +17,7 @@ const PATIENCE: u32 = 1 << 14;
 
 /// How many slots of `words` words a lane reads into shared memory before it combines them. The
 /// slots of all lanes fit where a tile was.
-const fn batch(words: usize) -> u32 {
+pub(crate) const fn batch(words: usize) -> u32 {
     match words {
         ..=4 => 8,
         5..=8 => 4,
@@ -47,8 +47,9 @@ pub(crate) struct Meeting {
     pub tasks: u32,
     /// The number of lanes of a row, a power of two.
     pub lanes: u32,
-    /// The buffer of the tile.
+    /// Shared memory of the warp, with room for so many slots of each lane.
     pub words: *mut u32,
+    pub batch: u32,
     pub stack: tree::Stack,
     pub lane: u32,
     /// Whether this lane's row exists.
@@ -110,7 +111,7 @@ impl Meeting {
                 let mut done = 0;
                 while done < count {
                     control::keep_rolled();
-                    let batch = (count - done).min(batch(R::Acc::COUNT));
+                    let batch = (count - done).min(self.batch);
                     let from = first + done;
                     // The end of the tasks that element `from` stands for, less one.
                     let group = element - before;
@@ -169,14 +170,14 @@ impl Meeting {
         let at_once: u32 = match R::Acc::COUNT {
             // Each slot needs registers, and older devices need more for their copies.
             _ if target::arch() < 800 => 1,
-            1 => 4,
-            2 => 2,
+            1 => 8,
+            2 => 4,
             _ => 1,
         };
         let mut first = 0;
         while first < batch {
             control::keep_rolled();
-            let mut found = [[0u32; LONGEST]; 4];
+            let mut found = [[0u32; LONGEST]; 8];
             let mut polls = 0;
             // SAFETY: the caller's contract.
             unsafe {

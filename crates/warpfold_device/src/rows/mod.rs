@@ -50,6 +50,7 @@
 //! - A kernel of [`row_pairs!`](crate::row_pairs!) also takes the address of the second array, and
 //!   a [`Layout`] and [`Dim`]s of its own for it. Tiles and parts have half as many bytes.
 
+pub mod columns;
 pub(crate) mod finish;
 mod part;
 pub mod scatter;
@@ -232,6 +233,11 @@ pub enum Staging {
     RowElements = 3,
     /// Elements of less than a word, of which neighbours belong to neighbouring steps.
     StepElements = 4,
+    /// The tile is not in shared memory: each lane reads the elements of a few columns
+    /// ([`columns`](columns::columns)). The size of the first kept dimension counts the units of
+    /// lanes, and its stride is that of units. No part of a row crosses the end of the first reduced
+    /// dimension.
+    Columns = 5,
 }
 
 /// A tile, by what it belongs to.
@@ -374,31 +380,61 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             tile_bytes: TILE_BYTES / S::ARRAYS as u32,
         };
         let stagers = [stager(0, table, dims), stager(1, second_table, second_dims)];
+        let columns = columns::columns::<S, R>() as u32;
+        let are_columns = columns > 0 && plan.staging == Staging::Columns as u32;
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
         let mut here = Tile { group, task, number: 0 };
-        #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
-        while has_task {
-            control::keep_rolled();
-            let start = [tiles, tiles.wrapping_add(HALF)];
-            let mut shift = [stagers[0].stage::<S::Element>(start[0], here, &plan), 0];
-            if is_pair {
-                shift[1] = stagers[1].stage::<S::Element>(start[1], here, &second);
+        if are_columns {
+            #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
+            while has_task {
+                control::keep_rolled();
+                let worker = columns::Columns { stager: stagers[0], buffer: tiles };
+                worker.work::<S, R>(input, here, &plan);
+                let Some(next) = here.next(&plan) else { break };
+                here = next;
             }
-            copy::wait();
-            warp::sync_warp(u32::MAX);
-            let worker = Worker { tiles: Tiles { start, shift }, lane, stack };
-            worker.work::<S, R>(input, output, slots, here, [&plan, &second]);
-            warp::sync_warp(u32::MAX);
-            let Some(next) = here.next(&plan) else { break };
-            here = next;
+        } else {
+            #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
+            while has_task {
+                control::keep_rolled();
+                let start = [tiles, tiles.wrapping_add(HALF)];
+                let mut shift = [stagers[0].stage::<S::Element>(start[0], here, &plan), 0];
+                if is_pair {
+                    shift[1] = stagers[1].stage::<S::Element>(start[1], here, &second);
+                }
+                copy::wait();
+                warp::sync_warp(u32::MAX);
+                let worker = Worker { tiles: Tiles { start, shift }, lane, stack };
+                worker.work::<S, R>(input, output, slots, here, [&plan, &second]);
+                warp::sync_warp(u32::MAX);
+                let Some(next) = here.next(&plan) else { break };
+                here = next;
+            }
         }
-        if plan.tasks > 1 {
+        if plan.tasks > 1 || are_columns {
             thread::sync_threads();
-            if member == 0 && has_task {
-                let team = team::Team { tiles, lane, stack, slots, number: of_group };
-                team.finish::<R>(input, output, here, &plan);
+            let team = team::Team {
+                first: tiles.sub((member * teams) as usize * buffer(S::ARRAYS)),
+                own: tiles,
+                lane,
+                stack,
+                slots,
+                number: of_group,
+                columns: are_columns.then_some(columns),
+            };
+            // All warps of a team finish columns, those without a task too.
+            let has_team = of_group << plan.team < plan.tasks;
+            let lanes = match team.columns {
+                Some(columns) => plan.tile_rows * columns::lanes_of_column(&plan, columns),
+                None => 1,
+            };
+            let mut slice = member;
+            while has_team && slice * WARP < lanes {
+                control::keep_rolled();
+                team.finish::<R>(input, output, slice, here, &plan);
+                slice += 1 << plan.team;
             }
         }
     }

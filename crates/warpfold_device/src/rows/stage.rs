@@ -108,6 +108,41 @@ impl Stager {
         0
     }
 
+    /// The address of a unit of columns, and the bytes from its step to the next one. The unit has
+    /// number `unit` in the tile, the step number `further`, and the first dimension of the rows
+    /// counts units of `bytes` bytes.
+    ///
+    /// # Safety
+    /// The whole warp calls this. The launch keeps [its contract](super#the-launchs-contract).
+    #[inline(always)]
+    pub(super) unsafe fn unit<T: Item>(
+        self,
+        tile: Tile,
+        unit: u32,
+        further: u32,
+        bytes: u32,
+        plan: &Plan,
+    ) -> (u64, u64) {
+        let row = (tile.row(plan) * size_of::<T>() as u64) >> bytes.trailing_zeros();
+        let step = tile.step(plan);
+        // SAFETY: the caller's contract.
+        unsafe {
+            if plan.kept == 1 && plan.reduced == 1 {
+                let [row_stride, step_stride] = self.matrix.map(|dim| dim.stride as u64);
+                let across = (row + u64::from(unit)).wrapping_mul(row_stride);
+                let down = (step + u64::from(further)).wrapping_mul(step_stride);
+                return (self.input.wrapping_add(across.wrapping_add(down)), step_stride);
+            }
+            let (kept, reduced) = (
+                List { first: 0, end: plan.kept },
+                List { first: plan.kept, end: plan.kept + plan.reduced },
+            );
+            self.locate(row, step, kept, reduced);
+            let offset = self.offset(kept, unit).wrapping_add(self.offset(reduced, further));
+            (self.input.wrapping_add(offset), self.dim(plan.kept).stride as u64)
+        }
+    }
+
     /// Finds the place of a tile in each dimension. Each lane does it for one of them.
     ///
     /// # Safety

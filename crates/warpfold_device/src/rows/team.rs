@@ -1,6 +1,7 @@
 //! How the tasks of a row meet: those of a team in shared memory, and teams by words in the
 //! workspace.
 
+use super::columns::{self, log, place};
 use super::{Plan, SHARE, Tile, WARPS, buffer, finish, index, tree};
 use crate::Reduction;
 use crate::source::Source;
@@ -8,63 +9,81 @@ use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::Words;
 
-/// The words of a lane in the buffer of its warp, which begins at `tile`.
-#[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "a buffer begins at a pack")]
-fn place(tile: *mut u8, lane: u32) -> *mut u32 {
-    tile.cast::<u32>().wrapping_add(lane as usize)
-}
-
 /// Leaves the accumulators of a warp in its buffer, for the first warp of its team.
 ///
 /// # Safety
-/// The buffer of the warp begins at `tile`, and is neither read nor copied to any more.
+/// The buffer of the warp begins at `buffer`, and is neither read nor copied to any more.
 #[inline(always)]
-pub(super) unsafe fn leave<A: Words>(acc: A, tile: *mut u8, lane: u32) {
-    let place = place(tile, lane);
+pub(super) unsafe fn leave<A: Words>(acc: A, buffer: *mut u8, lane: u32) {
+    let place = place(buffer, A::COUNT, 0, lane);
     // SAFETY: the words of all lanes are shorter than a buffer.
     each(A::COUNT, |i| unsafe { *place.add(i * WARP as usize) = acc.word(i) });
 }
 
-/// The first warp of a team.
+/// A warp of a team that finishes rows of its group.
 #[derive(Clone, Copy)]
 pub(super) struct Team {
-    /// The buffer of this warp, behind which those of the other warps of the team lie.
-    pub tiles: *mut u8,
+    /// The buffer of the first warp of the team.
+    pub first: *mut u8,
+    /// The buffer of this warp.
+    pub own: *mut u8,
     pub lane: u32,
     pub stack: tree::Stack,
     pub slots: *mut u64,
     /// The number of the team among those of its group.
     pub number: u32,
+    /// The columns of a lane, unless the tiles were in shared memory.
+    pub columns: Option<u32>,
 }
 
 impl Team {
-    /// Combines the accumulators of the team, and passes on what its rows have become.
+    /// Combines the accumulators of the team for some of its rows, and passes on what these rows
+    /// have become. Columns have several slices of rows, and `slice` is the number of one. Otherwise
+    /// it is 0.
     ///
     /// # Safety
-    /// The whole warp calls this with the last tile of its task, after a barrier behind which all
-    /// warps of the team have left their accumulators. The launch keeps
+    /// The whole warp calls this with a tile of the group, after a barrier behind which all warps
+    /// of the team have left their accumulators. The launch keeps
     /// [its contract](super#the-launchs-contract).
     #[inline(always)]
     pub(super) unsafe fn finish<R: Reduction>(
         self,
         source: R::Source,
         output: *mut R::Raw,
+        slice: u32,
         here: Tile,
         plan: &Plan,
     ) {
-        let row = (self.lane * plan.lane_share) >> SHARE;
+        let batch = finish::batch(R::Acc::COUNT);
+        // The row of this lane, how many lanes it has, and where its accumulators lie in the buffers
+        // of the team. Then shared memory for a meeting.
+        let (row, lanes, column, from, words, batch) = match self.columns {
+            None => {
+                let row = (self.lane * plan.lane_share) >> SHARE;
+                (row, plan.lanes, 0, self.lane, self.own.cast(), batch)
+            }
+            Some(columns) => {
+                let lanes = columns::lanes_of_column(plan, columns);
+                let row = (slice * WARP + self.lane) >> log(lanes);
+                let (unit, column) = (row / columns, row % columns);
+                // Other warps may still read the accumulators in the buffer of this one.
+                let words = columns::place(self.own, R::Acc::COUNT, columns, 0);
+                let room = columns::WORDS as u32 / R::Acc::COUNT as u32 - columns;
+                (row, lanes, column, unit << log(plan.lanes), words, batch.min(room))
+            }
+        };
         let is_row = row < here.rows(plan);
+        let first_task = self.number << plan.team;
         let teams = (plan.tasks + (1 << plan.team) - 1) >> plan.team;
-        let count = (1 << plan.team).min(plan.tasks - here.task);
+        let count = (1 << plan.team).min(plan.tasks - first_task);
         let mut acc = R::identity();
         // SAFETY: the caller's contract.
         unsafe {
             let mut i = 0;
             while i < count {
                 let buffer = buffer(R::Source::ARRAYS);
-                let place =
-                    place(self.tiles.add(((WARPS >> plan.team) * i) as usize * buffer), self.lane);
+                let buffer = self.first.add(((WARPS >> plan.team) * i) as usize * buffer);
+                let place = place(buffer, R::Acc::COUNT, column, from);
                 let left = R::Acc::from_words(&|word| *place.add(word * WARP as usize));
                 i += 1;
                 acc = self.stack.push::<R>(left, i - 1, i == count);
@@ -73,19 +92,21 @@ impl Team {
             if !is_whole {
                 let base = u64::from(here.group) * u64::from(teams);
                 let first = base * u64::from(plan.tile_rows) + u64::from(row);
+                let (slots, stack, lane) = (self.slots, self.stack, self.lane);
                 let meeting = finish::Meeting {
-                    slots: self.slots,
+                    slots,
                     tasks: teams,
-                    lanes: plan.lanes,
-                    words: self.tiles.cast(),
-                    stack: self.stack,
-                    lane: self.lane,
+                    lanes,
+                    words,
+                    batch,
+                    stack,
+                    lane,
                     is_row,
                 };
                 let slot_of = |team: u32| first + u64::from(team) * u64::from(plan.tile_rows);
                 (acc, is_whole) = meeting.combine::<R>(acc, self.number, slot_of, |_| false);
             }
-            if is_whole && self.lane & (plan.lanes - 1) == 0 && is_row {
+            if is_whole && self.lane & (lanes - 1) == 0 && is_row {
                 let row = here.row(plan) + u64::from(row);
                 R::write(acc, output, row, index, source, self.slots);
             }

@@ -65,7 +65,7 @@ pub use boundaries::{Boundaries, Spans};
 
 use crate::Reduction;
 use crate::item::Item;
-use crate::rows::finish::{Meeting, post, waits};
+use crate::rows::finish::{Meeting, batch, post, waits};
 use crate::rows::{PART_BYTES, index, tree};
 use crate::source::OneArray;
 use crate::unroll::each;
@@ -212,6 +212,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 tasks: tile.tasks::<S::Element>(boundaries.task),
                 lanes: WARP,
                 words: buffer,
+                batch: batch(R::Acc::COUNT),
                 stack,
                 lane,
                 is_row: true,

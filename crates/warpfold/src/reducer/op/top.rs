@@ -128,6 +128,7 @@ macro_rules! top {
 
         impl<const K: usize> RowKernel<$type> for $op<K> {
             const ROWS: &'static EmbeddedKernel = <Self as Kernel<$type>>::KERNEL;
+            const HAS_COLUMNS: bool = false;
             as_whole!($type);
         }
 

@@ -21,6 +21,8 @@ pub(in crate::reducer) struct Call<'a> {
     pub(in crate::reducer) words: u64,
     /// The arguments that this kernel takes behind those of all kernels for rows.
     pub(in crate::reducer) more: &'a [Arg],
+    /// Whether the kernel has a way for columns.
+    pub(in crate::reducer) has_columns: bool,
     /// The kernel that sums rows again where this one has no proof of a sum.
     pub(in crate::reducer) repair: Option<Repair<'a>>,
 }
@@ -66,19 +68,25 @@ impl Call<'_> {
         let is_pair = arrays.len() > 1;
         let (rows, length) = (layout.rows(), layout.length());
         let multiprocessors = device.class().multiprocessors();
-        let (tile, second, work) = [plan::MOST_ROWS, 1]
+        let columns = self.has_columns.then_some(self.words);
+        let (tile, second, work) = [(columns, plan::MOST_ROWS), (None, plan::MOST_ROWS), (None, 1)]
             .into_iter()
-            .find_map(|most_rows| {
+            .find_map(|(columns, most_rows)| {
                 let (tile, second) = if is_pair {
                     let (layouts, addresses) = ([layout, &arrays[1].2], [address, address_of(1)]);
                     let [tile, second] =
                         pairs::tiles(layouts, bytes, addresses, most_rows, multiprocessors);
                     (tile, Some(second))
                 } else {
-                    (plan::tile(layout, bytes, address, most_rows, multiprocessors), None)
+                    let tile =
+                        plan::tile(layout, bytes, address, columns, most_rows, multiprocessors);
+                    (tile, None)
                 };
                 let work = plan::work(&tile, rows, length, self.words, multiprocessors)?;
-                Some((tile, second, work))
+                // The tasks of columns have few tiles, so that the slots of many do not fit. One
+                // launch of longer tasks is better than several.
+                let is_best = columns.is_none() || work.groups <= work.at_once;
+                is_best.then_some((tile, second, work))
             })
             .ok_or_else(|| {
                 let most = plan::most_elements(bytes, self.words) / arrays.len() as u64;

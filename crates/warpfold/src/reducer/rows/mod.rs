@@ -288,7 +288,8 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
             let result_bytes = size_of::<O::RowRaw>() as u64;
             Repair { kernel: engine.kernel(), result_bytes }
         });
-        let call = Call { kernel, op: O::NAME, words: O::SLOT_WORDS, more, repair };
+        let (words, has_columns) = (O::SLOT_WORDS, O::HAS_COLUMNS && second.is_none());
+        let call = Call { kernel, op: O::NAME, words, more, has_columns, repair };
         let places = [first].into_iter().chain(second).zip(offsets);
         let arrays: SmallVec<[_; 2]> =
             places.zip(layouts).map(|((place, offset), layout)| (place, offset, layout)).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     layout::Layout,
-    plan::{PART_BYTES, Staging, TILE_BYTES, Tile, UNITS, WARP, in_units, resident},
+    plan::{MOST_TILES, PART_BYTES, Staging, TILE_BYTES, Tile, UNITS, WARP, in_units, resident},
 };
 
 /// The tiles for layouts of elements of `bytes` bytes whose first elements are at `addresses`. Both
@@ -53,6 +53,7 @@ pub(super) fn tiles(
             lanes,
             unit: UNITS[1],
             fast: 0,
+            most_task: MOST_TILES,
             kept: layout.kept.clone(),
             reduced: layout.reduced.clone(),
         }
@@ -117,5 +118,6 @@ fn in_pieces(
     let extent = extent(unit);
     let (row_step, step) = if by_rows { (bytes, extent * bytes) } else { (extent * bytes, bytes) };
     let fast = (extent * bytes / unit).ilog2();
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, kept, reduced }
+    let most_task = MOST_TILES;
+    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
 }

@@ -23,7 +23,7 @@ pub(super) const DIMS: usize = 9;
 /// `warpfold_device::rows::SHARE`.
 const SHARE: u32 = 16;
 /// The most tiles of a task. `warpfold_device::rows::LEVELS` is the logarithm.
-const MOST_TILES: u64 = 1 << 7;
+pub(super) const MOST_TILES: u64 = 1 << 7;
 /// The most rows of a tile if a row has several tiles.
 pub(super) const MOST_ROWS: u64 = WARP;
 /// Warps that a multiprocessor has room for at a time, in most kernels.
@@ -57,6 +57,7 @@ pub(super) enum Staging {
     StepUnits = 2,
     RowElements = 3,
     StepElements = 4,
+    Columns = 5,
 }
 
 /// The tile of a launch, and the dimensions as its staging counts them.
@@ -77,6 +78,8 @@ pub(super) struct Tile {
     pub(super) unit: u64,
     /// The logarithm of the extent along the faster index, in units or elements.
     pub(super) fast: u32,
+    /// The most tiles of a task.
+    pub(super) most_task: u64,
     pub(super) kept: Dims,
     pub(super) reduced: Dims,
 }
@@ -103,12 +106,65 @@ pub(super) fn resident(multiprocessors: u32) -> u64 {
     u64::from(multiprocessors) * RESIDENT
 }
 
-/// The tile for a layout of elements of `bytes` bytes, whose first element is at `address`. If a
-/// row has several tiles, a tile has at most `most_rows` rows, a power of two.
+/// Words of a warp's buffer that each lane has for itself. `warpfold_device::rows::columns::WORDS`.
+const LANE_WORDS: u64 = 36;
+
+/// How many neighbouring columns of elements of `bytes` bytes a lane takes, if an accumulator has
+/// `words` words, or 0 if the kernel has no way for columns: `warpfold_device::rows::columns`.
+pub(super) fn columns_of_lane(bytes: u64, words: u64) -> u64 {
+    let mut count = (8 / bytes).max(1);
+    if count * words > 16 {
+        count /= 2;
+    }
+    if (count + 1) * words <= LANE_WORDS { count } else { 0 }
+}
+
+/// The most tiles of a task of such columns, for which there is room in the stacks.
+fn most_tiles_of_columns(columns: u64, words: u64) -> u64 {
+    let levels = (LANE_WORDS / words - columns) / columns;
+    (1 << levels).min(MOST_TILES)
+}
+
+/// The tile for a layout whose neighbouring rows are neighbours in memory, if lanes can read them
+/// as columns. An accumulator has `words` words.
+fn columns(layout: &Layout, bytes: u64, address: u64, words: u64) -> Option<Tile> {
+    let columns = columns_of_lane(bytes, words);
+    let in_part = PART_BYTES / bytes;
+    let step = layout.reduced[0];
+    // Shorter rows have no part whose loads are under way together.
+    let are_long = layout.length() >= in_part
+        && (layout.reduced.len() == 1 || step.size.is_multiple_of(in_part));
+    if columns == 0 || layout.kept[0].stride != bytes as i64 || !are_long {
+        return None;
+    }
+    let unit = columns * bytes;
+    let (kept, reduced) = with_unit(layout, bytes, address, true, unit)?;
+    let units = layout.rows() / columns;
+    let across = units.next_power_of_two().min(WARP);
+    let lanes = WARP / across;
+    Some(Tile {
+        staging: Staging::Columns,
+        rows: across * columns,
+        steps: lanes * in_part,
+        row_step: 0,
+        step: 0,
+        lanes,
+        unit,
+        fast: 0,
+        most_task: most_tiles_of_columns(columns, words),
+        kept,
+        reduced,
+    })
+}
+
+/// The tile for a layout of elements of `bytes` bytes, whose first element is at `address`. If the
+/// kernel has a way for columns, `columns` is the number of words of an accumulator. If a row of
+/// another layout has several tiles, a tile has at most `most_rows` rows, a power of two.
 pub(super) fn tile(
     layout: &Layout,
     bytes: u64,
     address: u64,
+    columns: Option<u64>,
     most_rows: u64,
     multiprocessors: u32,
 ) -> Tile {
@@ -153,6 +209,10 @@ pub(super) fn tile(
         return piece(layout, across, steps, (bytes, across * bytes), lanes);
     }
 
+    let columns = columns.and_then(|words| self::columns(layout, bytes, address, words));
+    if let Some(columns) = columns {
+        return columns;
+    }
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
     let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows, |_| true);
@@ -179,14 +239,16 @@ pub(super) fn tile(
     let (row_step, step, fast) =
         if by_rows { (bytes, rows * bytes, rows) } else { (pitch * bytes, bytes, pitch) };
     let fast = (fast * bytes / unit).ilog2();
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, kept, reduced }
+    let most_task = MOST_TILES;
+    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
 }
 
 /// A tile that is one piece of memory.
 fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u64) -> Tile {
     let Layout { kept, reduced } = layout.clone();
     let (staging, unit) = (Staging::Piece, UNITS[1]);
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast: 0, kept, reduced }
+    let (fast, most_task) = (0, MOST_TILES);
+    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
 }
 
 /// The largest unit that `fits` and in which all elements can be copied, and the dimensions with
@@ -199,22 +261,35 @@ pub(super) fn in_units(
     fits: impl Fn(u64) -> bool,
 ) -> (Option<u64>, Dims, Dims) {
     for unit in UNITS.into_iter().filter(|&unit| fits(unit)) {
-        let Layout { mut kept, mut reduced } = layout.clone();
-        let fast = if by_rows { &mut kept } else { &mut reduced };
-        let run = fast[0].size * bytes;
-        if fast[0].stride == bytes as i64 && run.is_multiple_of(unit) {
-            fast[0] = Dim { size: run / unit, stride: unit as i64 };
-        } else if bytes > unit {
-            fast.insert(0, Dim { size: bytes / unit, stride: unit as i64 });
-        } else if bytes != unit {
-            continue;
-        }
-        let is_aligned = |dim: &Dim| dim.stride.unsigned_abs().is_multiple_of(unit);
-        if address.is_multiple_of(unit) && kept.iter().chain(&reduced).all(is_aligned) {
+        if let Some((kept, reduced)) = with_unit(layout, bytes, address, by_rows, unit) {
             return (Some(unit), kept, reduced);
         }
     }
     (None, layout.kept.clone(), layout.reduced.clone())
+}
+
+/// The dimensions with the faster one counted in units of `unit` bytes, if all elements can be read
+/// in such units.
+fn with_unit(
+    layout: &Layout,
+    bytes: u64,
+    address: u64,
+    by_rows: bool,
+    unit: u64,
+) -> Option<(Dims, Dims)> {
+    let Layout { mut kept, mut reduced } = layout.clone();
+    let fast = if by_rows { &mut kept } else { &mut reduced };
+    let run = fast[0].size * bytes;
+    if fast[0].stride == bytes as i64 && run.is_multiple_of(unit) {
+        fast[0] = Dim { size: run / unit, stride: unit as i64 };
+    } else if bytes > unit {
+        fast.insert(0, Dim { size: bytes / unit, stride: unit as i64 });
+    } else if bytes != unit {
+        return None;
+    }
+    let is_aligned = |dim: &Dim| dim.stride.unsigned_abs().is_multiple_of(unit);
+    (address.is_multiple_of(unit) && kept.iter().chain(&reduced).all(is_aligned))
+        .then_some((kept, reduced))
 }
 
 /// How the tiles of `rows` rows of `length` elements are shared out on a device with this number of
@@ -233,13 +308,14 @@ pub(super) fn work(
         // One team, in which no task is a small rest of a tile, because that would keep a warp for
         // itself.
         let full = (length + tile.steps / 2) / tile.steps.max(1);
-        tiles.div_ceil(full.clamp(1, WARPS).next_power_of_two()).next_power_of_two()
+        let task = tiles.div_ceil(full.clamp(1, WARPS).next_power_of_two()).next_power_of_two();
+        task.min(tile.most_task)
     } else {
         // Short tasks, because all warps then read one stretch of memory. The lanes of columns meet
         // the lanes of other tasks one by one, so their tasks are longer.
         let uses = if tile.lanes == WARP { 16 } else { 4 };
         let share = groups.saturating_mul(tiles) / (uses * resident(multiprocessors));
-        (1 << share.max(1).ilog2()).min(MOST_TILES)
+        (1 << share.max(1).ilog2()).min(tile.most_task)
     };
     let teams = |task: u64| {
         let tasks = tiles.div_ceil(task);
@@ -252,7 +328,7 @@ pub(super) fn work(
         (_, _, teams) => teams.saturating_mul(tile.rows),
     };
     // One launch is better than several, and a group cannot be divided.
-    while task < MOST_TILES && slots(task).saturating_mul(groups) > most_slots {
+    while task < tile.most_task && slots(task).saturating_mul(groups) > most_slots {
         task *= 2;
     }
     if slots(task) > most_slots {
@@ -309,13 +385,35 @@ mod tests {
         )
     }
 
+    /// What the kernel's documentation demands of columns.
+    fn check_columns(tile: &Tile, bytes: u64, words: u64) {
+        let columns = columns_of_lane(bytes, words);
+        assert!(columns > 0 && tile.unit == columns * bytes, "{tile:?}");
+        assert!([4, 8, 16].contains(&tile.unit), "{tile:?}");
+        assert_eq!(tile.rows * tile.lanes, WARP * columns, "{tile:?}");
+        assert_eq!(tile.steps, tile.lanes * PART_BYTES / bytes, "{tile:?}");
+        assert!(tile.lanes.is_power_of_two(), "{tile:?}");
+        // The accumulators and the stacks of a lane fit into its share of a buffer.
+        let levels = u64::from(tile.most_task.ilog2());
+        assert!((1 + levels) * columns * words <= LANE_WORDS, "{tile:?}");
+        let next = tile.reduced[0].size;
+        assert!(tile.reduced.len() == 1 || next.is_multiple_of(PART_BYTES / bytes), "{tile:?}");
+    }
+
     /// What the kernel's documentation demands of a plan.
     fn check((layout, bytes, address): &(Layout, u64, u64), multiprocessors: u32) {
         let (rows, length) = (layout.rows(), layout.length());
-        for (most_rows, words) in [(MOST_ROWS, 8), (1, 8), (MOST_ROWS, 32), (1, 32)] {
-            let tile = tile(layout, *bytes, *address, most_rows, multiprocessors);
+        let cases = [2, 4, 6, 8, 32].map(|words| {
+            [(Some(words), MOST_ROWS), (None, MOST_ROWS), (None, 1)].map(|way| (words, way))
+        });
+        for (words, (columns, most_rows)) in cases.into_iter().flatten() {
+            let tile = tile(layout, *bytes, *address, columns, most_rows, multiprocessors);
             let lanes = tile.lanes;
             let in_part = PART_BYTES / bytes;
+            if tile.staging == Staging::Columns {
+                check_columns(&tile, *bytes, words);
+                continue;
+            }
             // A tile and its padding fit, and the lanes of a row hold its steps.
             let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
             assert!(extent <= TILE_BYTES, "{tile:?}");
@@ -386,7 +484,7 @@ mod tests {
                 reduced: Dims::from_slice(&[Dim { size: length, stride: 4 * columns as i64 }]),
             };
             let plans = [MOST_ROWS, 1].map(|most_rows| {
-                let tile = tile(&layout, 4, 0, most_rows, 132);
+                let tile = tile(&layout, 4, 0, None, most_rows, 132);
                 work(&tile, columns, length, 2, 132)
             });
             assert!(plans.iter().any(Option::is_some), "{columns}: {plans:?}");
