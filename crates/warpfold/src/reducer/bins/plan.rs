@@ -18,7 +18,14 @@ const MOST_WARPS: u64 = 8;
 const RANGE_BYTES: u64 = SHARED_BYTES / 3;
 /// Elements of a tile. `warpfold_device::bins::LOADS` for each lane.
 const TILE: u64 = 4 * WARP;
-/// The least tiles of a warp, because its bins take time at the beginning and at the end.
+/// With so many tiles to a warp one block is enough, because they take less time than a second
+/// launch. Not measured.
+const TILES_OF_ONE_BLOCK: u64 = 4;
+/// As many chunks as have one tile to a warp, because tiles take longer than more partial results,
+/// which the second launch reads in one round. Not measured.
+const FEW_CHUNKS: u64 = 128;
+/// The least tiles of a warp if there are more chunks, because its bins take time at the beginning
+/// and at the end.
 const LEAST_TILES: u64 = 8;
 /// The most chunks, if a warp has fewer than [`MANY_TILES`].
 const MOST_CHUNKS: u64 = 512;
@@ -52,7 +59,8 @@ pub(super) fn plan(n: u64, bins: u64, words: u64) -> Plan {
     let warps = (SHARED_BYTES / (range * words * 4)).clamp(1, MOST_WARPS);
     let tiles = n.div_ceil(TILE);
     let chunks = |tiles_of_warp: u64| tiles.div_ceil(tiles_of_warp * warps);
-    let chunks = chunks(LEAST_TILES).min(MOST_CHUNKS).max(chunks(MANY_TILES));
+    let few = if chunks(TILES_OF_ONE_BLOCK) > 1 { chunks(1).min(FEW_CHUNKS) } else { 1 };
+    let chunks = few.max(chunks(LEAST_TILES).min(MOST_CHUNKS)).max(chunks(MANY_TILES));
     // The partial results must fit into the workspace.
     let most = (WORKSPACE_BYTES / 4 / (bins * words)).clamp(1, MOST_CHUNKS_OF_ALL);
     let chunks = chunks.clamp(1, most);
@@ -225,8 +233,10 @@ mod tests {
 
     #[test]
     fn small_inputs_take_one_block_and_most_bins_have_room() {
-        assert_eq!(plan(8192, 10, 1).chunks, 1);
-        assert_eq!(plan(8193, 10, 1).chunks, 2);
+        assert_eq!(plan(4096, 10, 1).chunks, 1);
+        assert_eq!(plan(4097, 10, 1).chunks, 5);
+        assert_eq!(plan(1 << 14, 10, 1).chunks, 16);
+        assert_eq!(plan(1 << 20, 10, 1).chunks, 128);
         assert_eq!(plan(1 << 24, 10, 1).chunks, 512);
         assert_eq!(plan(1 << 26, 10, 1).chunks, 1024);
         assert_eq!(plan(1 << 30, 10, 1).chunks, 2048);
