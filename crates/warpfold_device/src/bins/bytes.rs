@@ -73,20 +73,24 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
         let source = keys.wrapping_add(before as usize);
         let mut pack = u64::from(block) * chunk + u64::from(tid);
         let end = (u64::from(block + 1) * chunk).min(packs);
+        let load = |pack: u64| {
+            let at = source.cast::<Pack>().wrapping_add(pack as usize);
+            streaming::load_unhinted_pack_if(at, pack < end)
+        };
+        let number = |i: usize| u64::from(i as u32 * BYTE_THREADS);
+        let mut loaded = [[0; 4]; LOADS];
+        each(LOADS, |i| loaded[i] = load(pack + number(i)));
         while pack < end {
             control::keep_rolled();
-            let number = |i: usize| pack + u64::from(i as u32 * BYTE_THREADS);
-            let mut loaded = [[0; 4]; LOADS];
+            let next = pack + number(LOADS);
             each(LOADS, |i| {
-                let at = source.cast::<Pack>().wrapping_add(number(i) as usize);
-                loaded[i] = streaming::load_unhinted_pack_if(at, number(i) < end);
-            });
-            each(LOADS, |i| {
-                if number(i) < end {
+                if pack + number(i) < end {
                     each(4, |word| add(counts, own, loaded[i][word]));
                 }
+                // This pack is under way while the others are counted.
+                loaded[i] = load(next + number(i));
             });
-            pack += LOADS as u64 * u64::from(BYTE_THREADS);
+            pack = next;
         }
 
         thread::sync_threads();
