@@ -74,6 +74,9 @@ pub(super) fn plan(n: u64, bins: u64, words: u64) -> Plan {
     }
 }
 
+/// A chunk of a block that counts has a multiple of so many packs, which are a KiB. A multiple of a
+/// round of the block would leave other blocks less.
+const CHUNK_PACKS: u64 = 64;
 /// Threads of a block that counts. `warpfold_device::bins::THREADS`.
 const COUNTING_THREADS: u32 = 256;
 /// Bytes of a pack.
@@ -157,7 +160,7 @@ pub(super) fn count_plan(n: u64, bytes: u64, bins: u64, multiprocessors: u32) ->
     // If one block is not enough, then the shards take their time for any number of blocks.
     let few = if packs > least { packs.div_ceil(round).min(multiprocessors) } else { 1 };
     let chunks = packs.div_ceil(least).min(blocks).max(few).max(packs.div_ceil(most));
-    let chunk = packs.div_ceil(chunks).max(1).next_multiple_of(round).min(most);
+    let chunk = packs.div_ceil(chunks).max(1).next_multiple_of(CHUNK_PACKS).min(most);
     // Because a chunk was rounded up, fewer chunks may be enough.
     let chunks = packs.div_ceil(chunk).max(1);
     Some(CountPlan {
@@ -253,12 +256,12 @@ mod tests {
         assert_eq!(of(1 << 14, 1, 256), (1, 1));
         assert_eq!(of((1 << 14) + 16, 1, 256), (5, 1));
         assert_eq!(of(1 << 18, 1, 256), (64, 4));
-        assert_eq!(of(1 << 26, 1, 256), (781, 16));
+        assert_eq!(of(1 << 26, 1, 256), (790, 16));
         assert_eq!(of(1 << 13, 4, 256), (1, 1));
         assert_eq!(of(1 << 14, 4, 256), (4, 1));
-        assert_eq!(of(1 << 26, 4, 10), (1024, 16));
-        assert_eq!(of(1 << 26, 4, 1000), (1024, 4));
-        assert_eq!(of(1 << 26, 4, 5000), (1024, 1));
+        assert_eq!(of(1 << 26, 4, 10), (1053, 16));
+        assert_eq!(of(1 << 26, 4, 1000), (1053, 4));
+        assert_eq!(of(1 << 26, 4, 5000), (1053, 1));
         // The counts of a shard have 32 bits.
         assert_eq!(of(1 << 36, 1, 256), (16_401, 32));
         assert_eq!(count_plan(u64::MAX, 8, 10, 132), None);
