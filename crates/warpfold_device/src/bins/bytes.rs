@@ -119,7 +119,8 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
                 });
                 i += 4;
             }
-            // `both` counts each odd key 2^16 times, modulo 2^32. The even keys are fewer.
+            // Modulo 2^32, `both` is the number of even keys and 2^16 times that of odd ones. There
+            // are fewer than 2^32 even keys.
             let even = both.wrapping_sub(odd << 16);
             is_wrong |= even > 0 && 2 * pair >= bins || odd > 0 && 2 * pair + 1 >= bins;
             if chunks == 1 {

@@ -51,12 +51,12 @@
 //!   number of packs of a block, and fewer than 2^32 keys.
 //! - If a key has one byte, the block has [`BYTE_THREADS`] threads, of which each takes fewer than
 //!   2^16 - 1 keys in packs. There is one range, and no dynamic shared memory.
-//! - `words` is aligned to 16 bytes, and has [`SHARDS_AT`] 64-bit words and then `shards` times the
-//!   words of a shard. A shard has a word for each bin, rounded up to an even number. All words are
-//!   0 before the launch, and 0 again after it. If there is one chunk, they are not used. Block `x`
-//!   adds to shard `x` modulo `shards`, which is a power of two.
-//! - If a key has one byte, a shard has 128 words. Each of them holds the counts of two keys, so all
-//!   blocks of a shard together have fewer than 2^32 keys.
+//! - `words` is aligned to 16 bytes. It has [`SHARDS_AT`] 64-bit words, and then `shards` shards, a
+//!   power of two. A shard has a word for each bin, rounded up to an even number. All words are 0
+//!   before the launch, and 0 again after it. If there is one chunk, they are not used. Block `x`
+//!   adds to shard `x` modulo `shards`.
+//! - If a key has one byte, a shard has 128 words. Each of them holds the counts of two keys, so
+//!   all blocks of a shard together have fewer than 2^32 keys.
 
 mod bytes;
 mod combine;
