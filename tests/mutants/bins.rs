@@ -19,6 +19,11 @@ fn keys(n: usize) -> Vec<u32> {
     (0..n as u32).map(|i| (i * i / 3 + i / 32) % BINS as u32).collect()
 }
 
+/// Shards of a launch that counts, of which the first one has two blocks.
+const SHARDS: u32 = 2;
+/// Words before the first shard.
+const SHARDS_AT: usize = 16;
+
 /// Memory in which a launch can be checked.
 struct Problem {
     memory: Memory,
@@ -103,7 +108,8 @@ fn count(ptx: &str, seed: Option<u64>) -> Outcome {
     let problem = Problem::new(CHUNKS as usize * 4096 - 5);
     let keys = problem.upload(bytemuck::cast_slice(&problem.keys));
     let output = problem.memory.alloc(8 * BINS as u64).unwrap();
-    let words = problem.upload(&vec![0; 8 * (BINS + 1)]);
+    let words = SHARDS_AT + SHARDS as usize * BINS;
+    let shards = problem.upload(&vec![0; 8 * words]);
     let status = problem.upload(&[0; 8]);
     let copies = 4;
     let args = [
@@ -113,8 +119,9 @@ fn count(ptx: &str, seed: Option<u64>) -> Outcome {
         Arg::U32(BINS as u32),
         Arg::U32(BINS as u32),
         Arg::U32(copies),
+        Arg::U32(SHARDS),
         Arg::Pointer(output),
-        Arg::Pointer(words),
+        Arg::Pointer(shards),
         Arg::Pointer(status),
     ];
     let config = LaunchConfig {
@@ -129,7 +136,7 @@ fn count(ptx: &str, seed: Option<u64>) -> Outcome {
     }
     Outcome::new(&checked, || {
         problem.read::<u64>(output, BINS) == counts
-            && problem.read::<u64>(words, BINS + 1).iter().all(|&word| word == 0)
+            && problem.read::<u64>(shards, words).iter().all(|&word| word == 0)
     })
 }
 
@@ -146,7 +153,8 @@ fn count_bytes(ptx: &str, seed: Option<u64>) -> Outcome {
     bytes[WRONG_PLACE] = WRONG_KEY;
     let keys = problem.upload(&bytes);
     let output = problem.memory.alloc(8 * BINS as u64).unwrap();
-    let words = problem.upload(&vec![0; 8 * (BINS + 1)]);
+    let words = SHARDS_AT + SHARDS as usize * 128;
+    let shards = problem.upload(&vec![0; 8 * words]);
     let status = problem.upload(&[0; 8]);
     let args = [
         Arg::Pointer(keys),
@@ -155,8 +163,9 @@ fn count_bytes(ptx: &str, seed: Option<u64>) -> Outcome {
         Arg::U32(BINS as u32),
         Arg::U32(BINS as u32),
         Arg::U32(0),
+        Arg::U32(SHARDS),
         Arg::Pointer(output),
-        Arg::Pointer(words),
+        Arg::Pointer(shards),
         Arg::Pointer(status),
     ];
     let config = LaunchConfig { seed, ..LaunchConfig::new(CHUNKS, 64) };
@@ -167,7 +176,7 @@ fn count_bytes(ptx: &str, seed: Option<u64>) -> Outcome {
     }
     Outcome::new(&checked, || {
         problem.read::<u64>(output, BINS) == counts
-            && problem.read::<u64>(words, BINS + 1).iter().all(|&word| word == 0)
+            && problem.read::<u64>(shards, words).iter().all(|&word| word == 0)
             && problem.read::<u64>(status, 1) == [u64::MAX - WRONG_PLACE as u64]
     })
 }
@@ -185,22 +194,24 @@ const SUMS: [Mutant; 8] = [
 
 /// The barrier before the ticket is not among them: the checks do not see that it is missing,
 /// because only atomics are before it.
-const COUNTS: [Mutant; 5] = [
+const COUNTS: [Mutant; 6] = [
     Mutant("no barrier behind the clearing", "race", ("bar.sync", 1, 4), "//"),
     Mutant("no barrier behind the last key", "race", ("bar.sync", 2, 4), "//"),
     Mutant("no barrier behind the ticket", "race", ("bar.sync", 4, 4), "//"),
-    Mutant("no clear of a count", "wrong", ("st.relaxed.gpu.global.u64", 1, 2), "//"),
-    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 2, 2), "//"),
+    Mutant("a shard is not read", "wrong", ("setp.lt.u32", 22, 29), "setp.gt.u32"),
+    Mutant("no clear of the shards", "wrong", ("st.relaxed.gpu.global.v2.u64", 1, 1), "//"),
+    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 1, 1), "//"),
 ];
 
 /// The barrier before the ticket is not among them, for the same reason: thread 0 alone reads the
 /// count that the answer to the ticket replaces.
-const BYTES: [Mutant; 5] = [
+const BYTES: [Mutant; 6] = [
     Mutant("no barrier behind the clearing", "race", ("bar.sync", 1, 4), "//"),
     Mutant("no barrier behind the last key", "race", ("bar.sync", 2, 4), "//"),
     Mutant("no barrier behind the ticket", "race", ("bar.sync", 4, 4), "//"),
-    Mutant("no clear of a count", "wrong", ("st.relaxed.gpu.global.u64", 1, 2), "//"),
-    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 2, 2), "//"),
+    Mutant("a shard is not read", "wrong", ("setp.lt.u32", 6, 15), "setp.gt.u32"),
+    Mutant("no clear of the shards", "wrong", ("st.relaxed.gpu.global.v2.u64", 1, 1), "//"),
+    Mutant("no clear of the ticket", "wrong", ("st.relaxed.gpu.global.u64", 1, 1), "//"),
 ];
 
 #[test]

@@ -667,12 +667,13 @@ macro_rules! bin_counts {
             bins: u32,
             range: u32,
             copies: u32,
+            shards: u32,
             output: *mut u64,
             words: *mut u64,
             status: *mut u64,
         ) {
             let counting = $crate::bins::Counting {
-                keys, n, chunk, bins, range, copies, output, words, status,
+                keys, n, chunk, bins, range, copies, shards, output, words, status,
             };
             // SAFETY: the caller's contract is the callee's.
             unsafe { $crate::bins::counts::<$t>(counting) }

@@ -1,8 +1,8 @@
 //! What callers may pass, and what they get.
 
 use warpfold::{
-    ArgMin, BinStatus, Device, Error, Max, Min, Sum,
-    device::{DeviceError, WORKSPACE_BYTES},
+    ArgMin, BinKey, BinStatus, Device, Error, Max, Min, Stream, Sum,
+    device::{DeviceClass, DeviceError, WORKSPACE_BYTES},
 };
 
 use super::support::devices;
@@ -124,6 +124,15 @@ fn a_graph_captures_them() {
     }
 }
 
+/// Asserts that every word of the workspace of a stream is 0 after all its work.
+fn assert_clean(device: &Device, stream: &Stream) {
+    stream.synchronize().unwrap();
+    // SAFETY: the workspace has so many bytes, and no work uses it now.
+    let workspace =
+        unsafe { warpfold::RawSlice::<u64>::new(stream.workspace(), WORKSPACE_BYTES as usize / 8) };
+    assert_eq!(device.reduce(workspace, warpfold::BitOr).unwrap(), 0);
+}
+
 /// Every word of the workspace is 0 again after each call.
 #[test]
 fn the_workspace_is_left_clean() {
@@ -139,12 +148,52 @@ fn the_workspace_is_left_clean() {
     sums.reduce_into_bins_into(&keys, &values, &mut output, &mut status, &stream).unwrap();
     let counter = device.bin_counter::<u16>().unwrap();
     counter.count_into_bins_into(&keys, &mut counts, &mut status, &stream).unwrap();
-    stream.synchronize().unwrap();
-    // SAFETY: the workspace has so many bytes, and no work uses it now.
-    let workspace =
-        unsafe { warpfold::RawSlice::<u64>::new(stream.workspace(), WORKSPACE_BYTES as usize / 8) };
-    assert_eq!(device.reduce(workspace, warpfold::BitOr).unwrap(), 0);
+    assert_clean(&device, &stream);
     let whole: Vec<f64> =
         counts.copy_to_host().unwrap().iter().map(|&count: &u64| count as f64 * 1.5).collect();
     assert_eq!(output.copy_to_host().unwrap(), whole);
+}
+
+/// So many blocks count that they add to several shards: the last one adds them all up, and clears
+/// them for the next call. Numbers of bins that are odd or small, and a key that is no bin, too.
+#[test]
+fn many_blocks_count() {
+    fn check<K: BinKey + TryFrom<u32>>(device: &Device, n: u32, bins: usize)
+    where
+        K::Error: std::fmt::Debug,
+    {
+        let keys: Vec<u32> = (0..n).map(|i| i.wrapping_mul(i) / 7 % bins as u32).collect();
+        let mut expected = vec![0u64; bins];
+        for &key in &keys {
+            expected[key as usize] += 1;
+        }
+        let typed: Vec<K> = keys.iter().map(|&key| key.try_into().unwrap()).collect();
+        let typed = device.upload(&typed).unwrap();
+        let stream = device.stream().unwrap();
+        let mut status = device.upload(&[BinStatus::default()]).unwrap();
+        let mut counts = device.alloc::<u64>(bins).unwrap();
+        let counter = device.bin_counter::<K>().unwrap();
+        for _ in 0..2 {
+            counter.count_into_bins_into(&typed, &mut counts, &mut status, &stream).unwrap();
+            assert_clean(device, &stream);
+            assert_eq!(status.copy_to_host().unwrap()[0].first_wrong(), None);
+            assert_eq!(counts.copy_to_host().unwrap(), expected, "{n} {}, {bins} bins", K::NAME);
+        }
+        // The last bin is none now.
+        let fewer = counts.view_mut(..bins - 1);
+        counter.count_into_bins_into(&typed, fewer, &mut status, &stream).unwrap();
+        assert_clean(device, &stream);
+        let wrong = keys.iter().position(|&key| key as usize == bins - 1).unwrap();
+        assert_eq!(status.copy_to_host().unwrap()[0].first_wrong(), Some(wrong as u64));
+        assert_eq!(counts.copy_to_host().unwrap(), expected, "{n} {}, {bins} bins", K::NAME);
+    }
+    let device = Device::simulator().with_class(DeviceClass::new(300, false, (7, 5))).unwrap();
+    // Blocks of 4096 keys: two, eight and sixteen shards.
+    for n in [40 << 12, 130 << 12, 290 << 12] {
+        check::<u8>(&device, n, 256);
+    }
+    check::<u8>(&device, 40 << 12, 11);
+    check::<u32>(&device, 300_001, 11);
+    check::<u32>(&device, 300_001, 500);
+    check::<u16>(&device, 1_000_001, 10);
 }

@@ -48,8 +48,8 @@ fn kinds_of_keys(n: usize, bins: usize) -> Vec<(String, Vec<u32>)> {
 }
 
 /// Numbers of elements at which something changes: warps, steps, tiles and blocks.
-const EDGES: [usize; 16] =
-    [0, 1, 2, 31, 32, 33, 127, 128, 129, 1023, 1024, 1025, 4095, 8192, 8193, 30_001];
+const EDGES: [usize; 17] =
+    [0, 1, 2, 31, 32, 33, 127, 128, 129, 1023, 1024, 1025, 4096, 4097, 8192, 8193, 30_001];
 
 /// Numbers of bins at which something changes: warps, and passes.
 const BINS: [usize; 9] = [1, 2, 31, 32, 33, 256, 257, 4097, 5000];

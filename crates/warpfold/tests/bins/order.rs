@@ -24,11 +24,15 @@ fn tree(values: &[f32]) -> Option<f32> {
     level.first().copied()
 }
 
-/// The sum of a bin, in the documented order, if a warp has room for all bins. There are at least
-/// eight tiles to a warp, and at most 512 chunks.
+/// The sum of a bin, in the documented order, if a warp has room for all bins. One block is enough
+/// for four tiles to a warp. More values have as many chunks as have a tile to a warp, up to 128,
+/// and then as many as have eight, up to 512.
 fn sum(keys: &[u32], values: &[f32], bin: u32) -> f32 {
     let tiles = values.len().div_ceil(TILE);
-    let chunks = tiles.div_ceil(8 * WARPS).clamp(1, 512);
+    let chunks = match tiles.div_ceil(WARPS) {
+        0..=4 => 1,
+        of_one_tile => of_one_tile.min(128).max(tiles.div_ceil(8 * WARPS)).min(512),
+    };
     let share = tiles.div_ceil(chunks * WARPS) * TILE;
     let at = |from: usize| from.min(values.len());
     let of_step = |from: usize| {
@@ -61,7 +65,7 @@ fn bits(sums: &[f32]) -> Vec<u32> {
 #[test]
 fn sums_have_the_documented_order() {
     for device in devices() {
-        for n in [0, 1, 33, 1025, 8192, 8193, 40_000, 300_001] {
+        for n in [0, 1, 33, 1025, 4096, 4097, 40_000, 300_001] {
             let bins = 10;
             let values = values(n);
             for (name, keys) in kinds_of_keys(n, bins).iter().take(if n > 100_000 { 1 } else { 6 })

@@ -5,8 +5,8 @@
 //! equal or not, and no branch looks at a key. That matters because 16 keys come with each load. A
 //! block has few threads, because the counts of a thread take 512 bytes.
 
-use super::counts::{Counting, finish, word_of};
-use super::{keys::Count, report};
+use super::counts::Counting;
+use super::{keys::Count, report, shards::Shards};
 use crate::item::Pack;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -23,6 +23,9 @@ const LOADS: usize = 4;
 /// Pairs of keys. The counts of a pair are the two halves of a word.
 const PAIRS: u32 = 128;
 
+/// Four words of neighbouring threads are read at once. The counts of a pair are so many quads.
+const QUADS: u32 = BYTE_THREADS / 4;
+
 /// The counts: for each pair of keys a word of each thread.
 #[address_space(shared)]
 static mut COUNTS: [MaybeUninit<u128>; (PAIRS * BYTE_THREADS) as usize / 4] =
@@ -34,7 +37,8 @@ static mut COUNTS: [MaybeUninit<u128>; (PAIRS * BYTE_THREADS) as usize / 4] =
 /// The launch keeps [its contract](super#the-launchs-contract). A key has one byte.
 #[inline(always)]
 pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
-    let Counting { keys, n, chunk, bins, output, words, status, .. } = counting;
+    let Counting { keys, n, chunk, bins, shards, output, words, status, .. } = counting;
+    let shards = Shards { words, length: PAIRS, count: shards };
     let tid = thread::thread_idx_x();
     let (block, chunks) = (thread::block_idx_x(), thread::grid_dim_x());
     let four = (&raw mut COUNTS).cast::<u128>();
@@ -69,50 +73,63 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
         let source = keys.wrapping_add(before as usize);
         let mut pack = u64::from(block) * chunk + u64::from(tid);
         let end = (u64::from(block + 1) * chunk).min(packs);
+        let load = |pack: u64| {
+            let at = source.cast::<Pack>().wrapping_add(pack as usize);
+            streaming::load_unhinted_pack_if(at, pack < end)
+        };
+        let number = |i: usize| u64::from(i as u32 * BYTE_THREADS);
+        let mut loaded = [[0; 4]; LOADS];
+        each(LOADS, |i| loaded[i] = load(pack + number(i)));
         while pack < end {
             control::keep_rolled();
-            let number = |i: usize| pack + u64::from(i as u32 * BYTE_THREADS);
-            let mut loaded = [[0; 4]; LOADS];
+            let next = pack + number(LOADS);
             each(LOADS, |i| {
-                let at = source.cast::<Pack>().wrapping_add(number(i) as usize);
-                loaded[i] = streaming::load_unhinted_pack_if(at, number(i) < end);
-            });
-            each(LOADS, |i| {
-                if number(i) < end {
+                if pack + number(i) < end {
                     each(4, |word| add(counts, own, loaded[i][word]));
                 }
+                // This pack is under way while the others are counted.
+                loaded[i] = load(next + number(i));
             });
-            pack += LOADS as u64 * u64::from(BYTE_THREADS);
+            pack = next;
         }
 
         thread::sync_threads();
+        let write = |bin: u32, count: u64| {
+            if bin < bins {
+                output.add(bin as usize).write(count);
+            }
+        };
         let mut is_wrong = false;
         let mut pair = tid;
         while pair < PAIRS {
             control::keep_rolled();
-            let (mut even, mut odd) = (0, 0);
+            let (mut both, mut odd) = (0u32, 0);
             let mut i = 0;
-            while i < BYTE_THREADS {
+            while i < QUADS {
                 control::keep_rolled();
-                each(8, |k| {
-                    // Each lane begins at another word, so that all of them read different banks.
-                    let place = (tid + i + k as u32) % BYTE_THREADS;
-                    let word = *counts.add((pair * BYTE_THREADS + place) as usize);
-                    even += word & 0xffff;
-                    odd += word >> 16;
+                each(4, |k| {
+                    // Each lane begins at another place, so that lanes read different banks.
+                    let place = (tid + i + k as u32) % QUADS;
+                    let quad = *four.add((pair * QUADS + place) as usize);
+                    each(4, |k| {
+                        let word = (quad >> (32 * k)) as u32;
+                        both = both.wrapping_add(word);
+                        odd += word >> 16;
+                    });
                 });
-                i += 8;
+                i += 4;
             }
-            each(2, |k| {
-                let (bin, sum) = (2 * pair + k as u32, if k == 0 { even } else { odd });
-                if bin >= bins {
-                    is_wrong |= sum > 0;
-                } else if chunks == 1 {
-                    output.add(bin as usize).write(sum.into());
-                } else if sum > 0 {
-                    atomic::add(word_of(words, bin), u64::from(sum));
-                }
-            });
+            // Modulo 2^32, `both` is the number of even keys and 2^16 times that of odd ones. There
+            // are fewer than 2^32 even keys.
+            let even = both.wrapping_sub(odd << 16);
+            is_wrong |= even > 0 && 2 * pair >= bins || odd > 0 && 2 * pair + 1 >= bins;
+            if chunks == 1 {
+                write(2 * pair, even.into());
+                write(2 * pair + 1, odd.into());
+            } else if even | odd > 0 {
+                let sums = u64::from(even) | u64::from(odd) << 32;
+                atomic::add(shards.own().add(pair as usize), sums);
+            }
             pair += BYTE_THREADS;
         }
         if warp::warp_vote_any(u32::MAX, is_wrong) {
@@ -128,7 +145,17 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
             }
         }
         if chunks > 1 {
-            return finish(output, words, bins, counts, BYTE_THREADS);
+            // Nobody needs the counts in shared memory any more.
+            if !shards.are_complete(counts) {
+                return;
+            }
+            shards.sum(
+                BYTE_THREADS,
+                |pack| pack.map(u64::from),
+                |quad, sums| {
+                    each(4, |k| write(4 * quad + k as u32, sums[k]));
+                },
+            );
         }
         let mut bin = 2 * PAIRS + tid;
         while bin < bins {

@@ -20,6 +20,15 @@ const fn loads<A: Words>() -> usize {
     if A::COUNT > 4 { MOST_LOADS / 2 } else { MOST_LOADS }
 }
 
+/// The most slices of a bin that are read at once, so that the combination of one does not wait for
+/// the read of the next.
+const MOST_READS: usize = 5;
+
+/// How many slices are read at once. More long ones would take many registers.
+const fn reads<A: Words>() -> usize {
+    if A::COUNT > 4 { 3 } else { MOST_READS }
+}
+
 /// Combines the partial results, and clears them.
 ///
 /// # Safety
@@ -76,11 +85,18 @@ pub unsafe fn combine<T, R: Reduction>(problem: &Problem<T, R::Raw>) {
         }
         if slice == 0 && is_bin {
             let mut acc = R::Acc::from_words(&|word| *place(word, 0));
+            const { assert!((SLICES as usize - 1).is_multiple_of(reads::<R::Acc>())) };
             let mut slice = 1;
             while slice < SLICES {
                 control::keep_rolled();
-                acc = R::combine(acc, R::Acc::from_words(&|word| *place(word, slice)));
-                slice += 1;
+                let mut read = [[0; LONGEST]; MOST_READS];
+                each(reads::<R::Acc>(), |i| {
+                    each(R::Acc::COUNT, |word| read[i][word] = *place(word, slice + i as u32));
+                });
+                each(reads::<R::Acc>(), |i| {
+                    acc = R::combine(acc, R::Acc::from_words(&|word| read[i][word]));
+                });
+                slice += reads::<R::Acc>() as u32;
             }
             write::<T, R>(problem, bin, acc);
         }

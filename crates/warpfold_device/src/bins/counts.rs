@@ -4,7 +4,7 @@
 //! several lanes to one bin wait for each other. Each warp has a copy of the bins, if they fit into
 //! shared memory. Integers are added, so the order does not matter.
 
-use super::{bytes, keys::Count, report};
+use super::{bytes, keys::Count, report, shards::Shards};
 use crate::item::Pack;
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -32,9 +32,11 @@ pub struct Counting<K> {
     pub range: u32,
     /// Copies of these bins, among which the warps of a block are divided. A power of two.
     pub copies: u32,
+    /// How many shards the blocks add to, a power of two.
+    pub shards: u32,
     /// The count of each bin.
     pub output: *mut u64,
-    /// A word that counts blocks, and a word for each bin.
+    /// A line of memory, whose first word counts blocks, and then the shards.
     pub words: *mut u64,
     /// See [`Problem::status`](super::Problem::status).
     pub status: *mut u64,
@@ -95,7 +97,8 @@ pub unsafe fn counts<K: Count>(counting: Counting<K>) {
         // SAFETY: the caller's contract.
         return unsafe { bytes::counts(counting) };
     }
-    let Counting { keys, n, chunk, bins, range, copies, output, words, status } = counting;
+    let Counting { keys, n, chunk, bins, range, copies, shards, output, words, status } = counting;
+    let shards = Shards { words, length: bins.next_multiple_of(2), count: shards };
     let tid = thread::thread_idx_x();
     let (block, chunks) = (thread::block_idx_x(), thread::grid_dim_x());
     let first = thread::block_idx_y() * range;
@@ -182,62 +185,22 @@ pub unsafe fn counts<K: Count>(counting: Counting<K>) {
             if chunks == 1 {
                 output.add((first + bin) as usize).write(sum);
             } else if sum > 0 {
-                atomic::add(word_of(words, first + bin), sum);
+                atomic::add(shards.own().add((first + bin) as usize), sum);
             }
             bin += THREADS;
         }
-        if chunks > 1 {
-            // Nobody needs the bins in shared memory any more.
-            finish(output, words, bins, shared, THREADS);
-        }
-    }
-}
-
-/// The word of a bin.
-#[inline(always)]
-pub(super) fn word_of(words: *mut u64, bin: u32) -> *mut u64 {
-    words.wrapping_add(bin as usize + 1)
-}
-
-/// Notes that this block, of so many threads, has added its counts. The last block to do so writes
-/// all counts, and clears the words.
-///
-/// # Safety
-/// The whole block calls this once, behind its last addition. `is_last` is a word of shared memory,
-/// which nobody uses any more.
-#[inline(always)]
-pub(super) unsafe fn finish(
-    output: *mut u64,
-    words: *mut u64,
-    bins: u32,
-    is_last: *mut u32,
-    threads: u32,
-) {
-    let tid = thread::thread_idx_x();
-    let blocks = thread::grid_dim_x() * thread::grid_dim_y();
-    // SAFETY: only atomics use the words. The barrier and the fence bring the additions of the
-    // block before its arrival, and the second fence and barrier bring those of all blocks before
-    // the reads of the last one, which is the only one left to use the words.
-    unsafe {
-        thread::sync_threads();
-        if tid == 0 {
-            thread::device_fence();
-            *is_last = u32::from(atomic::add(words, 1) == u64::from(blocks) - 1);
-            thread::device_fence();
-        }
-        thread::sync_threads();
-        if *is_last == 0 {
-            return;
-        }
-        let mut bin = tid;
-        while bin < bins {
-            control::keep_rolled();
-            output.add(bin as usize).write(atomic::load_relaxed(word_of(words, bin)));
-            atomic::store_relaxed(word_of(words, bin), 0);
-            bin += threads;
-        }
-        if tid == 0 {
-            atomic::store_relaxed(words, 0);
+        // Nobody needs the bins in shared memory any more.
+        if chunks > 1 && shards.are_complete(shared) {
+            let whole = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+            let split = |pack: Pack| [whole(pack[0], pack[1]), whole(pack[2], pack[3])];
+            shards.sum(THREADS, split, |pair, sums| {
+                each(2, |k| {
+                    let bin = 2 * pair + k as u32;
+                    if bin < bins {
+                        output.add(bin as usize).write(sums[k]);
+                    }
+                });
+            });
         }
     }
 }

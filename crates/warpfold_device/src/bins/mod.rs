@@ -14,7 +14,8 @@
 //!
 //! *Counts.* A kernel of [`bin_counts!`](crate::bin_counts!) counts the keys ([`counts()`]). The
 //! order of additions of integers does not matter, so threads add by atomics. Keys of one byte have
-//! a skeleton of their own (`bytes.rs`).
+//! a skeleton of their own (`bytes.rs`). Blocks add their counts to several shards in memory, which
+//! the last block adds up (`shards.rs`).
 //!
 //! *Ranges.* If the bins do not fit into shared memory, each range of bins has blocks of its own,
 //! which all read the whole input.
@@ -50,8 +51,12 @@
 //!   number of packs of a block, and fewer than 2^32 keys.
 //! - If a key has one byte, the block has [`BYTE_THREADS`] threads, of which each takes fewer than
 //!   2^16 - 1 keys in packs. There is one range, and no dynamic shared memory.
-//! - `words` has one 64-bit word for each bin, and one more. All are 0 before the launch, and 0
-//!   again after it. If there is one chunk, they are not used.
+//! - `words` is aligned to 16 bytes. It has [`SHARDS_AT`] 64-bit words, and then `shards` shards, a
+//!   power of two. A shard has a word for each bin, rounded up to an even number. All words are 0
+//!   before the launch, and 0 again after it. If there is one chunk, they are not used. Block `x`
+//!   adds to shard `x` modulo `shards`.
+//! - If a key has one byte, a shard has 128 words. Each of them holds the counts of two keys, so
+//!   all blocks of a shard together have fewer than 2^32 keys.
 
 mod bytes;
 mod combine;
@@ -59,12 +64,14 @@ mod counts;
 mod group;
 mod keys;
 mod reduce;
+mod shards;
 
 pub use bytes::BYTE_THREADS;
 pub use combine::{COLUMNS, SLICES, combine};
 pub use counts::{Counting, THREADS, counts};
 pub use keys::Count;
 pub use reduce::{LOADS, reduce};
+pub use shards::SHARDS_AT;
 
 use cuda_std::ext::atomic;
 

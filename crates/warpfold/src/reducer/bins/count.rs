@@ -175,14 +175,16 @@ impl<K: BinKey> BinCounter<K> {
             Arg::U32(bins as u32),
             Arg::U32(plan.range),
             Arg::U32(plan.copies),
+            Arg::U32(plan.shards),
             Arg::Pointer(output),
             Arg::Pointer(stream.workspace()),
             Arg::Pointer(status),
         ];
         // SAFETY: the kernel reads the keys, and writes a count for each bin and the status. This
         // memory is borrowed, or the caller of the raw slice's `unsafe` constructor has vouched for
-        // it. It uses one word of the workspace for each bin, and one more. Dropping memory waits
-        // for the work that uses it, and a graph retains the memory that it uses.
+        // it. Its shards are in the stream's workspace, within which `count_plan` keeps them.
+        // Dropping memory waits for the work that uses it, and a graph retains the memory that it
+        // uses.
         unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
         #[cfg(feature = "cudarc")]
         lent.map_or(Ok(()), Borrowed::give_back)?;
