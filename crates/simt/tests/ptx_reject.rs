@@ -103,6 +103,7 @@ fn each_rule_refuses() {
         ("add.ftz.bf16 %h1, %h2, %h3;", "type `.bf16` does not fit `add.ftz.bf16`"),
         ("div.rn.f16 %h1, %h2, %h3;", "type `.f16` does not fit `div.rn.f16`"),
         ("mad.rn.f16 %h1, %h1, %h1, %h1;", "type `.f16` does not fit `mad.rn.f16`"),
+        ("max.relu.u32 %r1, %r1, %r1;", "type `.u32` does not fit `max.relu.u32`"),
         ("fma.rn.relu.f32 %f1, %f1, %f1, %f1;", "type `.f32` does not fit `fma.rn.relu.f32`"),
         ("ex2.approx.bf16 %h1, %h1;", "type `.bf16` does not fit `ex2.approx.bf16`"),
         ("ex2.approx.ftz.f16 %h1, %h1;", "type `.f16` does not fit `ex2.approx.ftz.f16`"),

@@ -37,7 +37,7 @@ macro_rules! wide {
 }
 
 /// `add sub mul div rem min max`. Division by zero yields all ones here; a separate instruction
-/// before it faults.
+/// before it faults. `saturate` is `.sat` of `add` and `sub`, and `.relu` of `min` and `max`.
 pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn> {
     if saturate {
         return match (op, ty) {
@@ -46,6 +46,12 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
             }
             (IntBinaryOp::Sub, Type::S32) => {
                 Some(alu!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) }))
+            }
+            (IntBinaryOp::Min, Type::S32) => {
+                Some(alu!(|a: i32, b: i32| -> i32 { a.min(b).max(0) }))
+            }
+            (IntBinaryOp::Max, Type::S32) => {
+                Some(alu!(|a: i32, b: i32| -> i32 { a.max(b).max(0) }))
             }
             _ => None,
         };

@@ -72,6 +72,8 @@ proptest! {
             u64::from((a as i32).abs_diff(b as i32).wrapping_add(c as u32))
         });
         check("min.s32 %r0, %r1, %r2;", 'r', v, |a, b, _| u64::from((a as i32).min(b as i32) as u32));
+        check("min.relu.s32 %r0, %r1, %r2;", 'r', v, |a, b, _| u64::from((a as i32).min(b as i32).max(0) as u32));
+        check("max.relu.s32 %r0, %r1, %r2;", 'r', v, |a, b, _| u64::from((a as i32).max(b as i32).max(0) as u32));
         check("max.u64 %d0, %d1, %d2;", 'd', v, |a, b, _| a.max(b));
         check("max.s16 %h0, %h1, %h2;", 'h', v, |a, b, _| u64::from((a as i16).max(b as i16) as u16));
         check("abs.s32 %r0, %r1;", 'r', v, |a, _, _| u64::from((a as i32).wrapping_abs() as u32));

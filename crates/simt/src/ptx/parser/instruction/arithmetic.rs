@@ -85,8 +85,9 @@ impl Parser<'_> {
             let relu = signed && m.take("relu");
             return self.int_pairs(op, signed, relu, m);
         }
-        let ty = m.ty(&INTEGERS)?;
-        self.finish_int_binary(op, ty, false, m)
+        let relu = matches!(op, IntBinaryOp::Min | IntBinaryOp::Max) && m.take("relu");
+        let ty = m.ty(if relu { &[Type::S32] } else { &INTEGERS })?;
+        self.finish_int_binary(op, ty, relu, m)
     }
 
     fn finish_int_binary(
