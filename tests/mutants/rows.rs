@@ -1,5 +1,5 @@
-//! Mutants of the kernel that sums rows, whose warps copy tiles and wait for them, and whose tasks
-//! meet in shared memory and through words that one of them polls.
+//! Mutants of the kernel that sums rows, whose warps copy tiles and wait for them, or read columns
+//! into registers, and whose tasks meet in shared memory and through words that one of them polls.
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
@@ -21,9 +21,11 @@ struct Columns {
     length: u32,
 }
 
-/// A long row and 32 columns, with several teams and a last tile that is not whole.
-const SHAPES: [Columns; 2] =
+/// A long row and 32 columns in tiles, with several teams and a last tile that is not whole.
+const IN_TILES: [Columns; 2] =
     [Columns { count: 1, length: 40_037 }, Columns { count: 32, length: 1300 }];
+/// The same for columns in registers.
+const IN_REGISTERS: Columns = Columns { count: 64, length: 1300 };
 
 impl Columns {
     fn value(self, column: u32, step: u32) -> f32 {
@@ -41,14 +43,17 @@ impl Columns {
     fn tile(self) -> [u32; 8] {
         match self.count {
             1 => [1, 1024, 0, 4, 32, 0, 4, 0],
-            _ => [32, 32, 4, 128, 1, 1, 16, 3],
+            32 => [32, 32, 4, 128, 1, 1, 16, 3],
+            _ => [64, 32, 0, 0, 1, 5, 8, 0],
         }
     }
 
-    /// Sizes and strides in bytes: those of the rows, which count units of 16 bytes if there are
-    /// several, and those of the steps.
+    /// Sizes and strides in bytes: those of the rows, which count units if there are several, and
+    /// those of the steps.
     fn dims(self) -> [(u32, u32); 2] {
-        let row = if self.count == 1 { (1, 4 * self.length) } else { (self.count / 4, 16) };
+        let [.., unit, _] = self.tile();
+        let row =
+            if self.count == 1 { (1, 4 * self.length) } else { (4 * self.count / unit, unit) };
         [row, (self.length, 4 * self.count)]
     }
 }
@@ -115,13 +120,20 @@ fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
     })
 }
 
-const MUTANTS: [Mutant; 2] = [
-    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 1, 1), "//"),
-    Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 2), "//"),
-];
+const NO_WAIT: Mutant =
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 1, 1), "//");
+const NO_BARRIER: Mutant =
+    Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 2), "//");
 
 #[test]
 fn mutants_of_the_kernel_for_rows_are_found() {
-    let [row, columns] = SHAPES;
-    all_are_found(ENTRY, &MUTANTS, |ptx, seed| run(ptx, row, seed).and(run(ptx, columns, seed)));
+    let [row, columns] = IN_TILES;
+    all_are_found(ENTRY, &[NO_WAIT, NO_BARRIER], |ptx, seed| {
+        run(ptx, row, seed).and(run(ptx, columns, seed))
+    });
+}
+
+#[test]
+fn a_mutant_of_columns_in_registers_is_found() {
+    all_are_found(ENTRY, &[NO_BARRIER], |ptx, seed| run(ptx, IN_REGISTERS, seed));
 }

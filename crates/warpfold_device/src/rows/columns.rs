@@ -161,13 +161,14 @@ impl Columns {
                         from = further(from, 1);
                     });
                 });
-                each(at_once / S::PER_PACK, |i| {
-                    each(columns, |column| {
-                        let pack = pack(&units, i * S::PER_PACK, column, size);
-                        kept[column] = R::pack(kept[column], source.packs([pack; 2]), place);
-                    });
-                    place += 1;
+                // One loop, because LLVM would not write out a loop in another one.
+                each(AT_ONCE / size_of::<Pack>(), |i| {
+                    let (number, column) = (i / columns, i % columns);
+                    let pack = pack(&units, number * S::PER_PACK, column, size);
+                    let place = place + number as u32;
+                    kept[column] = R::pack(kept[column], source.packs([pack; 2]), place);
                 });
+                place += (at_once / S::PER_PACK) as u32;
                 step += at_once as u32;
             }
             // The end of a row has fewer steps.

@@ -170,14 +170,14 @@ impl Meeting {
         let at_once: u32 = match R::Acc::COUNT {
             // Each slot needs registers, and older devices need more for their copies.
             _ if target::arch() < 800 => 1,
-            1 => 8,
-            2 => 4,
+            1 => 4,
+            2 => 2,
             _ => 1,
         };
         let mut first = 0;
         while first < batch {
             control::keep_rolled();
-            let mut found = [[0u32; LONGEST]; 8];
+            let mut found = [[0u32; LONGEST]; 4];
             let mut polls = 0;
             // SAFETY: the caller's contract.
             unsafe {

@@ -10,6 +10,9 @@
 //! elements of a row lie `step` bytes apart, and neighbouring rows `row_step` bytes. There, a lane
 //! takes a *part*, which is 128 bytes of a row at most.
 //!
+//! *Columns.* Rows that are neighbours in memory need no shared memory: a lane reads the elements of
+//! a few of them into registers ([`columns`]). The packs and the parts are the same.
+//!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
 //! each, so that the buffers of a block take no more room. All that the second array needs is
@@ -158,7 +161,8 @@ pub struct Plan {
     pub rows: u64,
     /// Elements of a row.
     pub length: u64,
-    /// Rows of a tile. If a row has several tiles, at most 32 divided by the lanes of a row.
+    /// Rows of a tile. If a row has several tiles, at most 32 divided by the lanes of a row. Columns
+    /// in registers ([`Staging::Columns`]) have so many rows for each column of a lane, and no less.
     pub tile_rows: u32,
     /// Steps of a tile: `length`, or else the elements of as many whole parts as a row has lanes.
     pub tile_steps: u32,
@@ -168,7 +172,8 @@ pub struct Plan {
     pub step: u32,
     /// The number of tiles of a group.
     pub tiles: u32,
-    /// The number of tiles of a task, a power of two, at most 2 to [`LEVELS`].
+    /// The number of tiles of a task, a power of two, at most 2 to [`LEVELS`], or to the number of
+    /// levels for which a lane has room if it takes [`columns`].
     pub task: u32,
     /// The number of tasks of a group.
     pub tasks: u32,
@@ -234,7 +239,7 @@ pub enum Staging {
     /// Elements of less than a word, of which neighbours belong to neighbouring steps.
     StepElements = 4,
     /// The tile is not in shared memory: each lane reads the elements of a few columns
-    /// ([`columns`](columns::columns)). The size of the first kept dimension counts the units of
+    /// ([`columns`](columns::columns)). Kernels for sm_90 and later know it. The size of the first kept dimension counts the units of
     /// lanes, and its stride is that of units. No part of a row crosses the end of the first reduced
     /// dimension.
     Columns = 5,
@@ -381,7 +386,9 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         };
         let stagers = [stager(0, table, dims), stager(1, second_table, second_dims)];
         let columns = columns::columns::<S, R>() as u32;
-        let are_columns = columns > 0 && plan.staging == Staging::Columns as u32;
+        // Older devices have too few registers.
+        let has_columns = target::arch() >= 900 && columns > 0;
+        let are_columns = has_columns && plan.staging == Staging::Columns as u32;
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();

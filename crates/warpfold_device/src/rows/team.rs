@@ -66,10 +66,12 @@ impl Team {
                 let lanes = columns::lanes_of_column(plan, columns);
                 let row = (slice * WARP + self.lane) >> log(lanes);
                 let (unit, column) = (row / columns, row % columns);
+                // A lane without a row looks at another one.
+                let from = (unit << log(plan.lanes)) & (WARP - 1);
                 // Other warps may still read the accumulators in the buffer of this one.
                 let words = columns::place(self.own, R::Acc::COUNT, columns, 0);
                 let room = columns::WORDS as u32 / R::Acc::COUNT as u32 - columns;
-                (row, lanes, column, unit << log(plan.lanes), words, batch.min(room))
+                (row, lanes, column, from, words, batch.min(room))
             }
         };
         let is_row = row < here.rows(plan);

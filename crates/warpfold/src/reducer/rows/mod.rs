@@ -288,12 +288,16 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
             let result_bytes = size_of::<O::RowRaw>() as u64;
             Repair { kernel: engine.kernel(), result_bytes }
         });
-        let (words, has_columns) = (O::SLOT_WORDS, O::HAS_COLUMNS && second.is_none());
+        let words = O::SLOT_WORDS;
+        let device = &self.device;
+        let capability = device.class().capability().min(device.info().compute_capability);
+        let has_columns =
+            O::HAS_COLUMNS && second.is_none() && capability >= plan::LEAST_FOR_COLUMNS;
         let call = Call { kernel, op: O::NAME, words, more, has_columns, repair };
         let places = [first].into_iter().chain(second).zip(offsets);
         let arrays: SmallVec<[_; 2]> =
             places.zip(layouts).map(|((place, offset), layout)| (place, offset, layout)).collect();
-        call.launch(&self.device, &arrays, out, stream)
+        call.launch(device, &arrays, out, stream)
     }
 }
 

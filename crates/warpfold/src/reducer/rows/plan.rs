@@ -14,6 +14,8 @@ pub(super) const PART_BYTES: u64 = 128;
 pub(super) const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
 pub(super) const UNITS: [u64; 2] = [16, 4];
+/// Bytes of a sector, which is what a request to memory brings at least.
+const SECTOR: u64 = 32;
 /// Threads of a block. `warpfold_device::rows::THREADS`.
 pub(super) const THREADS: u32 = 128;
 /// Warps of a block.
@@ -106,6 +108,9 @@ pub(super) fn resident(multiprocessors: u32) -> u64 {
     u64::from(multiprocessors) * RESIDENT
 }
 
+/// The least compute capability (major, minor) whose kernels have a way for columns.
+pub(super) const LEAST_FOR_COLUMNS: (u32, u32) = (9, 0);
+
 /// Words of a warp's buffer that each lane has for itself. `warpfold_device::rows::columns::WORDS`.
 const LANE_WORDS: u64 = 36;
 
@@ -134,7 +139,9 @@ fn columns(layout: &Layout, bytes: u64, address: u64, words: u64) -> Option<Tile
     // Shorter rows have no part whose loads are under way together.
     let are_long = layout.length() >= in_part
         && (layout.reduced.len() == 1 || step.size.is_multiple_of(in_part));
-    if columns == 0 || layout.kept[0].stride != bytes as i64 || !are_long {
+    // Of a narrower run, a sector of memory would bring more than the lanes want.
+    let is_run = layout.kept[0].stride == bytes as i64 && layout.kept[0].size * bytes >= SECTOR;
+    if columns == 0 || !is_run || !are_long {
         return None;
     }
     let unit = columns * bytes;
@@ -197,6 +204,10 @@ pub(super) fn tile(
             return piece(layout, rows, length, (row_bytes, bytes), whole_lanes);
         }
     }
+    let columns = columns.and_then(|words| self::columns(layout, bytes, address, words));
+    if let Some(columns) = columns {
+        return columns;
+    }
     // Few neighbouring columns without a gap between the steps.
     let across = row.size;
     let is_narrow = across <= most_rows
@@ -209,10 +220,6 @@ pub(super) fn tile(
         return piece(layout, across, steps, (bytes, across * bytes), lanes);
     }
 
-    let columns = columns.and_then(|words| self::columns(layout, bytes, address, words));
-    if let Some(columns) = columns {
-        return columns;
-    }
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
     let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows, |_| true);
