@@ -4,7 +4,7 @@
 use rand::{Rng, seq::SliceRandom};
 use warpfold::{ArgMin, Array, Device, Item, RowOperation, Sum, WrappingSum, half::bf16};
 
-use super::{seed::random, support::devices};
+use super::{all_devices as devices, seed::random};
 
 /// An array: its shape, strides and offset.
 #[derive(Clone, Debug)]

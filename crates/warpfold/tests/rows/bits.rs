@@ -6,7 +6,7 @@ use warpfold::{
     device::DeviceClass, half::f16,
 };
 
-use super::{seed::random, support::devices};
+use super::{all_devices as devices, seed::random};
 
 /// Elements whose sum depends on the order.
 fn values(n: usize) -> Vec<f32> {

@@ -4,6 +4,7 @@
 use warpfold::{
     ArgMax, Array, BottomK, CountWhere, Device, Is, Item, LogSumExp, Moments, NanSum, RowOperation,
     Sum, TopK,
+    device::DeviceClass,
     half::f16,
     testing::{Instrument, Seen},
 };
@@ -11,6 +12,21 @@ use warpfold::{
 /// Reduces an array of any values along its last axis, and fails if a check finds something.
 fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T, operation: O) {
     let device = Device::simulator_with(Instrument::Check);
+    // To a small device each array is large, so that columns are read into registers.
+    let small = device.with_class(DeviceClass::new(1, false, (9, 0))).unwrap();
+    for device in [device, small] {
+        check_on(&device, shape, strides, value, operation);
+    }
+}
+
+/// As [`check`], on a device that checks.
+fn check_on<T: Item, O: RowOperation<T>>(
+    device: &Device,
+    shape: &[u64],
+    strides: &[i64],
+    value: T,
+    operation: O,
+) {
     let reach: i64 = shape.iter().zip(strides).map(|(&n, s)| (n as i64 - 1) * s).sum();
     // The buffer ends with the array's last element, so that a read behind it is seen.
     let buffer = device.upload(&vec![value; reach as usize + 1]).unwrap();

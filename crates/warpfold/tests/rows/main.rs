@@ -15,6 +15,8 @@ mod seed;
 #[path = "../support/tree.rs"]
 mod tree;
 
+use warpfold::{Device, device::DeviceClass};
+
 mod axes;
 mod bits;
 mod calls;
@@ -25,6 +27,17 @@ mod pairs;
 mod strided;
 mod top;
 mod whole;
+
+/// Each available device, and beside it the same device as if it had one multiprocessor. For such a
+/// device each array is large, so that few columns are read into registers, too.
+fn all_devices() -> Vec<Device> {
+    let small = DeviceClass::new(1, false, (9, 0));
+    let both = |device: Device| {
+        let pinned = device.with_class(small).ok();
+        [Some(device), pinned].into_iter().flatten()
+    };
+    support::devices().into_iter().flat_map(both).collect()
+}
 
 /// Lengths of rows at which something changes: parts of 8, 16, 32, 64 and 128 elements, tiles of
 /// 4096 bytes, and rows of several tasks.

@@ -10,7 +10,7 @@ use warpfold::{
     half::{bf16, f16},
 };
 
-use super::{LENGTHS, seed::random, support::devices};
+use super::{LENGTHS, all_devices as devices, seed::random};
 
 /// The rows of `values`, each reduced alone by the kernel for whole arrays.
 fn check<T: Item, O: RowOperation<T>>(device: &Device, values: &[T], length: usize, operation: O)

@@ -4,7 +4,7 @@
 use rand::Rng;
 use warpfold::{Array, Product, Sum};
 
-use super::{LENGTHS, seed::random, support::devices, tree};
+use super::{LENGTHS, all_devices as devices, seed::random, tree};
 
 #[test]
 fn the_order_is_the_documented_tree() {

@@ -10,8 +10,8 @@
 //! elements of a row lie `step` bytes apart, and neighbouring rows `row_step` bytes. There, a lane
 //! takes a *part*, which is 128 bytes of a row at most.
 //!
-//! *Columns.* Rows that are neighbours in memory need no shared memory: a lane reads the elements of
-//! a few of them into registers ([`columns`]). The packs and the parts are the same.
+//! *Columns.* Rows that are neighbours in memory need no shared memory: a lane reads the elements
+//! of a few of them into registers ([`columns`]). The packs and the parts are the same.
 //!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
@@ -161,8 +161,8 @@ pub struct Plan {
     pub rows: u64,
     /// Elements of a row.
     pub length: u64,
-    /// Rows of a tile. If a row has several tiles, at most 32 divided by the lanes of a row. Columns
-    /// in registers ([`Staging::Columns`]) have so many rows for each column of a lane, and no less.
+    /// Rows of a tile. If a row has several tiles, at most 32 divided by the lanes of a row. For
+    /// [`Staging::Columns`], exactly that number times the columns of a lane.
     pub tile_rows: u32,
     /// Steps of a tile: `length`, or else the elements of as many whole parts as a row has lanes.
     pub tile_steps: u32,
@@ -239,9 +239,9 @@ pub enum Staging {
     /// Elements of less than a word, of which neighbours belong to neighbouring steps.
     StepElements = 4,
     /// The tile is not in shared memory: each lane reads the elements of a few columns
-    /// ([`columns`](columns::columns)). Kernels for sm_90 and later know it. The size of the first kept dimension counts the units of
-    /// lanes, and its stride is that of units. No part of a row crosses the end of the first reduced
-    /// dimension.
+    /// ([`columns`](columns::columns)). Kernels for sm_90 and later know it. The size of the first
+    /// kept dimension counts the units of lanes, and its stride is that of units. No part of a row
+    /// crosses the end of the first reduced dimension.
     Columns = 5,
 }
 

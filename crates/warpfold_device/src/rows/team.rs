@@ -38,8 +38,8 @@ pub(super) struct Team {
 
 impl Team {
     /// Combines the accumulators of the team for some of its rows, and passes on what these rows
-    /// have become. Columns have several slices of rows, and `slice` is the number of one. Otherwise
-    /// it is 0.
+    /// have become. Columns have several slices of rows, and `slice` is the number of one.
+    /// Otherwise it is 0.
     ///
     /// # Safety
     /// The whole warp calls this with a tile of the group, after a barrier behind which all warps
@@ -55,8 +55,8 @@ impl Team {
         plan: &Plan,
     ) {
         let batch = finish::batch(R::Acc::COUNT);
-        // The row of this lane, how many lanes it has, and where its accumulators lie in the buffers
-        // of the team. Then shared memory for a meeting.
+        // The row of this lane, how many lanes it has, and where its accumulators lie in the
+        // buffers of the team. Then shared memory for a meeting.
         let (row, lanes, column, from, words, batch) = match self.columns {
             None => {
                 let row = (self.lane * plan.lane_share) >> SHARE;

@@ -58,8 +58,8 @@ pub enum Op {
     /// that `discard` makes the 128 bytes undefined.
     CacheControl { op: CacheControlOp, space: Space, addr: Address },
 
-    /// `add sub mul div rem min max` on integers. `saturate` is `.sat`, and of `min` and `max` it is
-    /// `.relu`. For [`IntBinaryOp::MulWide`], `dst` is twice as wide as `ty`.
+    /// `add sub mul div rem min max` on integers. `saturate` is `.sat`, and `.relu` of `min` and
+    /// `max`. For [`IntBinaryOp::MulWide`], `dst` is twice as wide as `ty`.
     IntBinary { op: IntBinaryOp, ty: Type, saturate: bool, dst: RegId, a: Value, b: Value },
     /// `add.cc addc sub.cc subc`, with the carry flag of the thread.
     Carry { op: CarryOp, ty: Type, carry_in: bool, carry_out: bool, dst: RegId, a: Value, b: Value },

@@ -131,8 +131,15 @@ fn most_tiles_of_columns(columns: u64, words: u64) -> u64 {
 }
 
 /// The tile for a layout whose neighbouring rows are neighbours in memory, if lanes can read them
-/// as columns. An accumulator has `words` words.
-fn columns(layout: &Layout, bytes: u64, address: u64, words: u64) -> Option<Tile> {
+/// as columns, and if each multiprocessor has a tile. Without shared memory a lane goes through
+/// more steps, so that few columns take longer. An accumulator has `words` words.
+fn columns(
+    layout: &Layout,
+    bytes: u64,
+    address: u64,
+    words: u64,
+    multiprocessors: u32,
+) -> Option<Tile> {
     let columns = columns_of_lane(bytes, words);
     let in_part = PART_BYTES / bytes;
     let step = layout.reduced[0];
@@ -149,10 +156,15 @@ fn columns(layout: &Layout, bytes: u64, address: u64, words: u64) -> Option<Tile
     let units = layout.rows() / columns;
     let across = units.next_power_of_two().min(WARP);
     let lanes = WARP / across;
+    let (rows, steps) = (across * columns, lanes * in_part);
+    let tiles = layout.rows().div_ceil(rows).saturating_mul(layout.length().div_ceil(steps));
+    if tiles < multiprocessors.into() {
+        return None;
+    }
     Some(Tile {
         staging: Staging::Columns,
-        rows: across * columns,
-        steps: lanes * in_part,
+        rows,
+        steps,
         row_step: 0,
         step: 0,
         lanes,
@@ -204,7 +216,8 @@ pub(super) fn tile(
             return piece(layout, rows, length, (row_bytes, bytes), whole_lanes);
         }
     }
-    let columns = columns.and_then(|words| self::columns(layout, bytes, address, words));
+    let columns =
+        columns.and_then(|words| self::columns(layout, bytes, address, words, multiprocessors));
     if let Some(columns) = columns {
         return columns;
     }
