@@ -181,10 +181,9 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
             | ("minmax", Some(16)) => 512,
             // Lanes that take columns of these need a few registers more than others.
             ("and" | "or" | "xor" | "minmax", _) if element == "u8" => 512,
-            ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
+            ("minmax" | "count" | "wide", _) | ("maxabs", Some(8)) | (_, Some(16 | 128)) => 640,
             ("max" | "min", _) if element == "u8" => 640,
             ("within", _) if ["u32", "u64"].contains(&element) => 640,
-            ("maxabs", Some(8)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,
         }),

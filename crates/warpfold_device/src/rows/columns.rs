@@ -249,7 +249,7 @@ fn pack(units: &[Pack; AT_ONCE / 4], first: usize, column: usize, size: usize) -
             }
             2 => {
                 let [a, b] = [0, 1].map(|i| units[first + 2 * word + i][column / 2]);
-                packed::permute(a, b, if column % 2 == 0 { 0x5410 } else { 0x7632 })
+                packed::permute(a, b, if column.is_multiple_of(2) { 0x5410 } else { 0x7632 })
             }
             4 => units[first + word][column],
             8 => units[first + word / 2][word % 2],
