@@ -179,11 +179,13 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
                 _,
             )
             | ("minmax", Some(16)) => 512,
-            // Lanes that take columns of these need a few registers more than others.
-            ("and" | "or" | "xor" | "minmax", _) if element == "u8" => 512,
-            ("minmax" | "count" | "wide", _) | ("maxabs", Some(8)) | (_, Some(16 | 128)) => 640,
-            ("max" | "min", _) if element == "u8" => 640,
-            ("within", _) if ["u32", "u64"].contains(&element) => 640,
+            // Lanes that take columns of these operations need a few registers more than others,
+            // because they have more columns or constants. Segments have no columns.
+            ("and" | "or" | "xor" | "minmax", _) if has_table && element == "u8" => 512,
+            ("max" | "min", _) if has_table && element == "u8" => 640,
+            ("maxabs", Some(8)) if has_table => 640,
+            ("within", _) if has_table && ["u32", "u64"].contains(&element) => 640,
+            ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
             _ if op.starts_with("arg") => 640,
             _ => 768,
         }),

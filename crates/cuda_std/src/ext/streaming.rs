@@ -131,7 +131,7 @@ macro_rules! near_loads {
         /// # Panics
         /// On the host, always.
         ///
-        /// Source: PTX ISA, "ld", "Cache Eviction Priority Hints".
+        /// Source: PTX ISA, "ld", "Cache Eviction Priority Hints" and `.level::prefetch_size`.
         #[gpu_only]
         #[inline(always)]
         #[must_use]

@@ -154,6 +154,8 @@ impl Columns {
             while step + at_once as u32 <= count {
                 control::keep_rolled();
                 let mut units = [[0; 4]; AT_ONCE / 4];
+                // Two loops, because `each` writes out 24 turns at most, and there are 32 loads of
+                // 4 bytes.
                 each(2, |half| {
                     each(at_once / 2, |i| {
                         let i = half * (at_once / 2) + i;

@@ -220,6 +220,12 @@ impl Plan {
         let Layout { row_step, step, staging, unit, fast, kept, reduced } = layout;
         Self { row_step, step, staging, unit, fast, kept, reduced, ..self }
     }
+
+    /// Whether there are two dimensions only, for which no table is needed.
+    #[inline(always)]
+    fn is_matrix(&self) -> bool {
+        self.kept == 1 && self.reduced == 1
+    }
 }
 
 /// How a tile gets from global to shared memory.
@@ -344,8 +350,8 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     // barrier, and each warp has its own tiles and places. All branches around collective calls are
     // the same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
-        let is_matrix = plan.kept == 1 && plan.reduced == 1;
-        let second_is_matrix = !is_pair || second.kept == 1 && second.reduced == 1;
+        let is_matrix = plan.is_matrix();
+        let second_is_matrix = !is_pair || second.is_matrix();
         if !is_matrix || !second_is_matrix {
             if tid == 0 {
                 each(DIMS, |i| {
@@ -386,13 +392,15 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         };
         let stagers = [stager(0, table, dims), stager(1, second_table, second_dims)];
         let columns = columns::columns::<S, R>() as u32;
-        // Older devices have too few registers.
+        // Older devices have too few registers for columns.
         let has_columns = target::arch() >= 900 && columns > 0;
         let are_columns = has_columns && plan.staging == Staging::Columns as u32;
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
         let mut here = Tile { group, task, number: 0 };
+        // Each way has a loop of its own. In a common loop the values that one way needs take
+        // registers of the other one too, and ptxas spills them.
         if are_columns {
             #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
             while has_task {

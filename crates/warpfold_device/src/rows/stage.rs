@@ -30,6 +30,15 @@ struct List {
     end: u32,
 }
 
+impl List {
+    /// The dimensions of the rows, and those of the steps.
+    #[inline(always)]
+    fn both(plan: &Plan) -> [Self; 2] {
+        let end = plan.kept + plan.reduced;
+        [Self { first: 0, end: plan.kept }, Self { first: plan.kept, end }]
+    }
+}
+
 /// Units of a tile along one of its two indices: their first dimension, how many there are, and
 /// whether they lie in that dimension at equal distances.
 #[derive(Clone, Copy)]
@@ -66,13 +75,10 @@ impl Stager {
         };
         let row = units(tile.row(plan), row_unit);
         let step = units(tile.step(plan), step_unit);
-        let (kept, reduced) = (
-            List { first: 0, end: plan.kept },
-            List { first: plan.kept, end: plan.kept + plan.reduced },
-        );
+        let [kept, reduced] = List::both(plan);
         // SAFETY: the caller's contract.
         unsafe {
-            let is_matrix = plan.kept == 1 && plan.reduced == 1;
+            let is_matrix = plan.is_matrix();
             let start = if is_matrix {
                 let [row_stride, step_stride] = self.matrix.map(|dim| dim.stride);
                 let offset = row.wrapping_mul(row_stride as u64);
@@ -127,16 +133,13 @@ impl Stager {
         let step = tile.step(plan);
         // SAFETY: the caller's contract.
         unsafe {
-            if plan.kept == 1 && plan.reduced == 1 {
+            if plan.is_matrix() {
                 let [row_stride, step_stride] = self.matrix.map(|dim| dim.stride as u64);
                 let across = (row + u64::from(unit)).wrapping_mul(row_stride);
                 let down = (step + u64::from(further)).wrapping_mul(step_stride);
                 return (self.input.wrapping_add(across.wrapping_add(down)), step_stride);
             }
-            let (kept, reduced) = (
-                List { first: 0, end: plan.kept },
-                List { first: plan.kept, end: plan.kept + plan.reduced },
-            );
+            let [kept, reduced] = List::both(plan);
             self.locate(row, step, kept, reduced);
             let offset = self.offset(kept, unit).wrapping_add(self.offset(reduced, further));
             (self.input.wrapping_add(offset), self.dim(plan.kept).stride as u64)

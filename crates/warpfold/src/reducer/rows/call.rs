@@ -85,7 +85,7 @@ impl Call<'_> {
                 let work = plan::work(&tile, rows, length, self.words, multiprocessors)?;
                 // The tasks of columns have few tiles, so that the slots of many do not fit. One
                 // launch of longer tasks is better than several.
-                let is_best = columns.is_none() || work.groups <= work.at_once;
+                let is_best = tile.staging != plan::Staging::Columns || work.groups <= work.at_once;
                 is_best.then_some((tile, second, work))
             })
             .ok_or_else(|| {
