@@ -65,11 +65,12 @@ pub use reducer::{
     All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array, Arrays,
     ArraysOperation, BinCounter, BinKey, BinOperation, BinReducer, BinStatus, BitAnd, BitOr,
     BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, DeviceArrays,
-    Dot, Error, ExpSum, Extremes, Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs,
-    Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation,
-    Product, Ranked, Reducer, ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs,
-    SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats, SquaredDistance, Statistics,
-    StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK, Whole, WideSum, WrappingSum,
+    Dot, Error, ExpSum, Extremes, Group, GroupReducer, Indexed, Input, Is, Item, Key, KeyRuns,
+    LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2,
+    Numbers, Offset, Operation, Product, Ranked, Reducer, ReproducibleSum, RowOperation,
+    RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
+    SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK,
+    Whole, WideSum, WrappingSum,
 };
 
 /// Makes the example in the README a test.

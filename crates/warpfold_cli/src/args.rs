@@ -144,10 +144,11 @@ impl ReduceArgs {
 }
 
 /// The argument that says where to run.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct DeviceArgs {
     /// The device: auto (the first GPU, or the simulator if there is none), cuda (the first GPU),
-    /// cuda:N (the GPU number N), all (all GPUs together) or sim (the simulator)
+    /// cuda:N (the GPU number N), sim (the simulator), several of them together, such as
+    /// cuda:0,cuda:1, or cuda:all (all GPUs together)
     #[arg(long, default_value = "auto", value_parser = DeviceParser)]
     pub(crate) device: DeviceChoice,
 }
@@ -237,7 +238,7 @@ impl clap::builder::TypedValueParser for DeviceParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let names = ["auto", "cuda", "cuda:0", "cuda:1", "all", "sim"];
+        let names = ["auto", "cuda", "cuda:0", "cuda:1", "cuda:all", "sim"];
         Some(Box::new(names.into_iter().map(PossibleValue::new)))
     }
 }

@@ -1,61 +1,82 @@
 //! Which devices a command line asks for.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use anyhow::anyhow;
 use warpfold::{Device, DeviceError, device::DeviceKind};
 use warpfold_tools::terminal::{Failure, catch_interrupts, choose_driver, failed};
 
 /// Which devices to open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceChoice {
     /// The first GPU, or the simulator if there is no GPU.
     Auto,
-    Cuda(u32),
     /// All GPUs.
-    All,
+    AllGpus,
+    /// At least one device, and no GPU twice.
+    List(Vec<Named>),
+}
+
+/// A device with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Cuda(u32),
+    /// A simulated device with memory of its own.
     Simulator,
 }
 
-/// The error for a text that names no device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnknownDevice(String);
+/// The error for a text that names no devices.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadDevices {
+    #[error(
+        "unknown device '{0}': it is auto, cuda:all, or a list of cuda, cuda:N and sim, such as cuda:0,cuda:1"
+    )]
+    Unknown(String),
+    #[error("cuda:{0} is there twice")]
+    Twice(u32),
+}
 
-impl fmt::Display for UnknownDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown device '{}': it is one of auto, cuda, cuda:N, all, sim", self.0)
+impl FromStr for DeviceChoice {
+    type Err = BadDevices;
+
+    fn from_str(text: &str) -> Result<Self, BadDevices> {
+        let list = match text {
+            "auto" => return Ok(Self::Auto),
+            "cuda:all" => return Ok(Self::AllGpus),
+            list => list.split(',').map(named).collect::<Result<Vec<_>, _>>()?,
+        };
+        for (i, named) in list.iter().enumerate() {
+            if let &Named::Cuda(ordinal) = named
+                && list[..i].contains(named)
+            {
+                return Err(BadDevices::Twice(ordinal));
+            }
+        }
+        Ok(Self::List(list))
     }
 }
 
-impl std::error::Error for UnknownDevice {}
-
-impl FromStr for DeviceChoice {
-    type Err = UnknownDevice;
-
-    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
-        let unknown = || UnknownDevice(text.to_owned());
-        Ok(match text {
-            "auto" => Self::Auto,
-            "cuda" => Self::Cuda(0),
-            "all" => Self::All,
-            "sim" => Self::Simulator,
-            _ => {
-                let ordinal = text.strip_prefix("cuda:").ok_or_else(unknown)?;
-                let is_plain = ordinal.bytes().all(|byte| byte.is_ascii_digit());
-                Self::Cuda(ordinal.parse().ok().filter(|_| is_plain).ok_or_else(unknown)?)
-            }
-        })
+fn named(text: &str) -> Result<Named, BadDevices> {
+    match text {
+        "cuda" => Ok(Named::Cuda(0)),
+        "sim" => Ok(Named::Simulator),
+        _ => text
+            .strip_prefix("cuda:")
+            .filter(|ordinal| ordinal.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|ordinal| ordinal.parse().ok())
+            .map(Named::Cuda)
+            .ok_or_else(|| BadDevices::Unknown(text.to_owned())),
     }
 }
 
 impl DeviceChoice {
     /// Opens the devices, at least one. Ctrl-C interrupts them.
-    pub(crate) fn open(self) -> Result<Vec<Device>, Failure> {
+    pub(crate) fn open(&self) -> Result<Vec<Device>, Failure> {
         choose_driver();
         let devices = self.opened().map_err(failed)?;
         if devices.is_empty() {
             return Err(failed(anyhow!(
-                "--device all: no GPU was found ('warpfold doctor' says why)"
+                "--device cuda:all: no GPU was found ('warpfold doctor' says why)"
             )));
         }
         let interrupt = catch_interrupts()?;
@@ -65,12 +86,15 @@ impl DeviceChoice {
         Ok(devices)
     }
 
-    fn opened(self) -> Result<Vec<Device>, DeviceError> {
+    fn opened(&self) -> Result<Vec<Device>, DeviceError> {
+        let open = |named: &Named| match *named {
+            Named::Cuda(ordinal) => Device::cuda(ordinal),
+            Named::Simulator => Ok(Device::simulator()),
+        };
         match self {
             Self::Auto => Device::auto().map(|device| vec![device]),
-            Self::Cuda(ordinal) => Device::cuda(ordinal).map(|device| vec![device]),
-            Self::All => Device::all(),
-            Self::Simulator => Ok(vec![Device::simulator()]),
+            Self::AllGpus => Device::all(),
+            Self::List(list) => list.iter().map(open).collect(),
         }
     }
 }
@@ -89,18 +113,40 @@ mod tests {
 
     #[test]
     fn devices_are_named() {
+        use Named::{Cuda, Simulator};
+        let list = |list: &[Named]| Ok(DeviceChoice::List(list.to_vec()));
         for (text, choice) in [
-            ("auto", DeviceChoice::Auto),
-            ("cuda", DeviceChoice::Cuda(0)),
-            ("cuda:12", DeviceChoice::Cuda(12)),
-            ("all", DeviceChoice::All),
-            ("sim", DeviceChoice::Simulator),
+            ("auto", Ok(DeviceChoice::Auto)),
+            ("cuda", list(&[Cuda(0)])),
+            ("cuda:12", list(&[Cuda(12)])),
+            ("cuda:all", Ok(DeviceChoice::AllGpus)),
+            ("sim", list(&[Simulator])),
+            ("cuda:1,cuda:0", list(&[Cuda(1), Cuda(0)])),
+            ("sim,sim,cuda", list(&[Simulator, Simulator, Cuda(0)])),
+            ("cuda:1,cuda:1", Err(BadDevices::Twice(1))),
+            ("cuda,sim,cuda:0", Err(BadDevices::Twice(0))),
         ] {
-            assert_eq!(text.parse(), Ok(choice));
+            assert_eq!(text.parse(), choice);
         }
-        for bad in ["", "gpu", "cuda:", "cuda:-1", "cuda:+1", "cuda:x", "cuda:4294967296", "sim:0"]
-        {
-            assert!(bad.parse::<DeviceChoice>().is_err(), "{bad}");
+        for bad in [
+            "",
+            "gpu",
+            "all",
+            "cuda:",
+            "cuda:-1",
+            "cuda:+1",
+            "cuda:x",
+            "cuda:4294967296",
+            "sim:0",
+            ",",
+            "sim,",
+            "cuda:0,,cuda:1",
+            "auto,sim",
+            "cuda:0,cuda:all",
+            "cuda:0, cuda:1",
+        ] {
+            let refused = bad.parse::<DeviceChoice>();
+            assert!(matches!(refused, Err(BadDevices::Unknown(_))), "{bad}: {refused:?}");
         }
     }
 }

@@ -211,6 +211,42 @@ fn results_are_saved() {
     assert!(stderr(&output).contains("--output missing/folder/x.npy: the file cannot be written"));
 }
 
+/// The digits depend on the pieces, and not on the devices that take them in turns.
+#[test]
+fn several_devices_give_the_same() {
+    for args in [
+        ["sum", "f4.npy", "--piece", "64"],
+        ["mean", "f8.npy", "--piece", "64"],
+        ["var", "f8.npy", "--piece", "32"],
+        ["argmax", "f4.npy", "--piece", "16"],
+        ["exact", "f8.npy", "--piece", "16"],
+        ["sum", "empty.npy", "--piece", "16"],
+    ] {
+        let on = |devices: &str| {
+            result(&warpfold(&[&args[..], &["--verify", "--device", devices]].concat()))
+        };
+        let alone = on("sim");
+        for devices in ["sim,sim", "sim,sim,sim", "sim,sim,sim,sim,sim,sim,sim,sim"] {
+            assert_eq!(on(devices), alone, "{args:?} on {devices}");
+        }
+    }
+    let report = json(&["sum", "i4.npy", "--piece", "16", "--device", "sim,sim", "--json"]);
+    assert_eq!(
+        (&report["pieces"], report["devices"].as_array().map(Vec::len)),
+        (&10.into(), Some(2))
+    );
+    for (args, error) in [
+        (&["sum", "i4.npy", "--device", "cuda:1,cuda:1"][..], "cuda:1 is there twice"),
+        (&["sum", "i4.npy", "--device", "sim,all"], "unknown device 'all'"),
+        (&["sum", "rows.npy", "--axis", "0", "--device", "sim,sim"], "one device"),
+        (&["bincount", "u1.npy", "--bins", "256", "--device", "sim,sim"], "one device"),
+    ] {
+        let output = warpfold(args);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{args:?}");
+        assert!(stderr(&output).contains(error), "{args:?}: {}", stderr(&output));
+    }
+}
+
 #[test]
 fn a_missing_gpu_is_a_failed_run() {
     // A driver that is no library stands for a machine without one.
@@ -222,7 +258,7 @@ fn a_missing_gpu_is_a_failed_run() {
             .output()
             .expect("the command runs")
     };
-    for device in ["cuda", "cuda:7"] {
+    for device in ["cuda", "cuda:7", "cuda:all", "sim,cuda:1"] {
         let output = run(&["sum", "i4.npy", "--device", device]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(1), ""), "{device}");
     }

@@ -242,6 +242,13 @@ impl Device {
         Ok(Vec::new())
     }
 
+    /// Whether both are the same GPU or the same simulator, also if they were opened apart.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let [one, another] = [self, other].map(|device| &device.shared.core);
+        let gpu = one.info.ordinal;
+        Arc::ptr_eq(&one.backend, &another.backend) || gpu.is_some() && gpu == another.info.ordinal
+    }
+
     #[cfg(feature = "simulator")]
     fn simulated(simulator: simulator::Simulator, fallback_note: Option<String>) -> Self {
         let backend = Arc::new(simulator);

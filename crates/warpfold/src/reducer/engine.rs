@@ -109,12 +109,31 @@ impl Engine {
         launch: &dyn Fn(u64) -> Result<(), Error>,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R, Error> {
+        let output = self.begin(device, launch)?;
+        self.end(output, read)
+    }
+
+    /// Calls `launch` with the address of an output, and returns the output without waiting.
+    pub(super) fn begin(
+        &self,
+        device: &Device,
+        launch: &dyn Fn(u64) -> Result<(), Error>,
+    ) -> Result<Buffer<u8>, Error> {
         let output = lock(&self.outputs).pop();
         let output = match output {
             Some(output) => output,
             None => device.alloc(self.result_bytes)?,
         };
         launch(output.address())?;
+        Ok(output)
+    }
+
+    /// Waits for the raw result that a launch leaves in `output`, and passes its bytes to `read`.
+    pub(super) fn end<R>(
+        &self,
+        output: Buffer<u8>,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Error> {
         let bytes = output.copy_to_host()?;
         // After an error the output is dropped instead, and the drop waits for work that may still
         // write to the output.

@@ -41,6 +41,36 @@ pub enum Error {
         /// The shape of the second array.
         second: Vec<u64>,
     },
+    /// A [`Group`](super::Group) would have no device.
+    #[error("a group has at least one device, and none was given")]
+    NoDevices,
+    /// Two devices of a [`Group`](super::Group) are the same GPU or the same simulator.
+    #[error("devices {first} and {second} of the group are the same one")]
+    SameDevice {
+        /// The position of the device, counted from 0.
+        first: usize,
+        /// The position where the device comes again.
+        second: usize,
+    },
+    /// A [`Group`](super::Group) has got more or fewer shards than it has devices.
+    #[error("{shards} shards for {devices} devices: each device takes one")]
+    ShardCount {
+        /// The number of shards.
+        shards: usize,
+        /// The number of devices.
+        devices: usize,
+    },
+    /// A shard of a [`Group`](super::Group) cannot be reduced. If there are several such shards,
+    /// this is the first of them.
+    #[error("shard {shard}, on {device}: {cause}")]
+    Shard {
+        /// The position of the shard and of its device, counted from 0.
+        shard: usize,
+        /// The name of the device.
+        device: String,
+        /// The error of the shard.
+        cause: Box<Error>,
+    },
     /// The output does not hold exactly one value.
     #[error("the result is 1 value, and the output has {len}")]
     Output {

@@ -409,6 +409,18 @@ where
     }
 }
 
+/// The places of one or two operands, if none is on the host.
+pub(super) fn on_device_only<'a, T>(
+    first: Operand<'a, T>,
+    second: Option<Operand<'a, T>>,
+) -> Option<(Place<'a, T>, Option<Place<'a, T>>)> {
+    match (first, second) {
+        (Operand::Device(first), None) => Some((first, None)),
+        (Operand::Device(first), Some(Operand::Device(second))) => Some((first, Some(second))),
+        _ => None,
+    }
+}
+
 /// The place of an operand on the device. An operand on the host is copied to `copy`.
 pub(super) fn on_device<'a, T: Pod>(
     device: &Device,

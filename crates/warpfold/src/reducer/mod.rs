@@ -24,7 +24,8 @@
 //!   [pin](crate::Device::with_class) another class.
 //!
 //! For an input on the host that is reduced in chunks, the order also depends on the size of the
-//! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
+//! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory. For
+//! a [`Group`] of devices, the order also depends on the number of elements of each shard.
 //!
 //! The results of rows and axes ([`RowReducer`]) and of segments ([`SegmentReducer`]) depend on
 //! less: the elements of the row or segment and their number alone. Those of bins ([`BinReducer`])
@@ -57,6 +58,7 @@ mod bins;
 mod engine;
 mod error;
 mod exact;
+mod group;
 mod host;
 mod input;
 mod int192;
@@ -78,7 +80,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Device, Stream};
+use crate::device::{Arg, Buffer, Device, Stream};
 
 use engine::{Cache, Engine};
 use input::{Operand, Place};
@@ -88,6 +90,7 @@ use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
+pub use group::{Group, GroupReducer};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
@@ -234,13 +237,10 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     {
         let (first, second) = input.operands();
         let n = Self::check_len(first.len(), second.map(|second| second.len()))?;
-        let raw = match (n, first, second) {
-            (0, _, _) => O::identity().ok_or(Error::Empty { op: O::NAME })?,
-            (_, Operand::Device(first), None) => self.on_device(first, None)?,
-            (_, Operand::Device(first), Some(Operand::Device(second))) => {
-                self.on_device(first, Some(second))?
-            }
-            (_, first, second) => self.on_host(first, second, n, &mut progress)?,
+        let raw = if n == 0 {
+            O::identity().ok_or(Error::Empty { op: O::NAME })?
+        } else {
+            self.raw(first, second, n, &mut progress)?
         };
         O::finish(raw, n)
     }
@@ -340,14 +340,34 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         }
     }
 
-    /// Reduces operands in the device's memory on the device's own stream.
-    fn on_device(
+    /// Reduces operands of `n` elements each, at least 1, and waits for the raw result.
+    fn raw(
+        &self,
+        first: Operand<'_, T>,
+        second: Option<Operand<'_, T>>,
+        n: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<O::Raw, Error> {
+        match input::on_device_only(first, second) {
+            Some((first, second)) => self.end(self.begin(first, second)?),
+            None => self.on_host(first, second, n, progress),
+        }
+    }
+
+    /// Launches the reduction of operands in the device's memory on the device's own stream, and
+    /// returns the output without waiting.
+    fn begin(
         &self,
         first: Place<'_, T>,
         second: Option<Place<'_, T>>,
-    ) -> Result<O::Raw, Error> {
+    ) -> Result<Buffer<u8>, Error> {
         let launch = |out| self.launch(first, second, out, self.engine.stream());
-        self.engine.with_output(&self.device, &launch, bytemuck::pod_read_unaligned)
+        self.engine.begin(&self.device, &launch)
+    }
+
+    /// Waits for the raw result in an output of [`begin`](Self::begin).
+    fn end(&self, output: Buffer<u8>) -> Result<O::Raw, Error> {
+        self.engine.end(output, bytemuck::pod_read_unaligned)
     }
 
     /// Reduces operands of `n` elements each. `n` is at least 1, and at least one operand is on the

@@ -1,0 +1,384 @@
+//! Reductions of arrays that several devices share. Each device reduces one shard, all at the same
+//! time, and the host combines the raw results in the order of the shards.
+
+use std::{
+    fmt,
+    ops::Range,
+    panic,
+    sync::{Arc, Mutex, PoisonError},
+    thread::{self, ScopedJoinHandle},
+};
+
+use crate::device::{Buffer, Device};
+
+use super::{
+    Error, Input, Item, Operation, Reducer,
+    input::{Operand, on_device_only, private::Operands},
+};
+
+/// Several devices of this process that reduce one array together. Each device holds one *shard* of
+/// the array. The shards are in the order of the devices, and each has any length, also 0.
+///
+/// A shard is any [`Input`]: memory of its device, or elements on the host. The latter are copied
+/// to the device, in chunks if they are larger than its memory. So a group also reduces an array
+/// that is larger than the memory of all its devices.
+///
+/// All devices work at the same time. The host waits for their raw results and
+/// [combines](Operation::combine) them from the first shard to the last one. It needs no connection
+/// between the devices, so that GPUs and simulators may be in one group.
+///
+/// # Bits
+///
+/// The result is the left fold of the shards' raw results, and an empty shard takes no part in it.
+/// The raw result of a shard has the bits that its device alone gives
+/// ([order and bits](super#order-and-bits)). So the same lengths on devices of the same
+/// [classes](crate::device::DeviceClass) give the same bits in each run. Results that do not depend
+/// on the order are the same for any number of devices and any lengths of the shards. They are
+/// integers, extremes, indices and [`ReproducibleSum`](super::ReproducibleSum)s.
+///
+/// ```
+/// use warpfold::{ArgMax, Device, Dot, Group, ReproducibleSum, Sum};
+///
+/// let group = Group::of(&[Device::simulator(), Device::simulator(), Device::simulator()])?;
+/// let values: Vec<f32> = (0..1000).map(|i| (i % 10) as f32).collect();
+///
+/// // An array in the devices' memory: one buffer for each device.
+/// let shards = group.shard(&values)?;
+/// assert_eq!(group.reduce(&shards, Sum)?, 4500.0);
+/// assert_eq!(group.reduce(shards.iter().zip(&shards), Dot)?, 28500.0);
+/// // The index counts the elements of all shards.
+/// assert_eq!(group.reduce(&shards, ArgMax)?.index, 9);
+///
+/// // An array on the host.
+/// let parts = group.ranges(values.len()).map(|range| &values[range]);
+/// assert_eq!(group.reduce(parts, ReproducibleSum)?, 4500.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Group {
+    devices: Arc<[Device]>,
+}
+
+impl Group {
+    /// A group of these devices, in this order.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoDevices`] if there is no device;
+    /// - [`Error::SameDevice`] if a GPU or a simulator is there twice, even if it was opened twice.
+    pub fn of(devices: &[Device]) -> Result<Self, Error> {
+        if devices.is_empty() {
+            return Err(Error::NoDevices);
+        }
+        for (second, device) in devices.iter().enumerate() {
+            if let Some(first) = devices[..second].iter().position(|other| other.is_same(device)) {
+                return Err(Error::SameDevice { first, second });
+            }
+        }
+        Ok(Self { devices: devices.into() })
+    }
+
+    /// A group of all GPUs of this host, in the order of their ordinals.
+    ///
+    /// ```no_run
+    /// use warpfold::{Group, Sum};
+    ///
+    /// let group = Group::all()?;
+    /// let shards = group.shard(&vec![1.0f32; 1 << 30])?;
+    /// println!("{} on {} GPUs", group.reduce(&shards, Sum)?, group.devices().len());
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoDevices`] if there is no driver or no GPU, or if this crate was built without
+    ///   the feature `cuda`;
+    /// - the errors of [`Device::all`].
+    pub fn all() -> Result<Self, Error> {
+        Self::of(&Device::all()?)
+    }
+
+    /// The devices in the order of their shards.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// The ranges that cut an array of `n` elements into one shard for each device. Their lengths
+    /// differ by 1 at most, and the longer ones come first, as in NumPy's `array_split`.
+    ///
+    /// ```
+    /// use warpfold::{Device, Group};
+    ///
+    /// let group = Group::of(&[Device::simulator(), Device::simulator(), Device::simulator()])?;
+    /// assert_eq!(group.ranges(10).collect::<Vec<_>>(), [0..4, 4..7, 7..10]);
+    /// assert_eq!(group.ranges(1).collect::<Vec<_>>(), [0..1, 1..1, 1..1]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn ranges(&self, n: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
+        let devices = self.devices.len();
+        let begin = move |shard: usize| n / devices * shard + shard.min(n % devices);
+        (0..devices).map(move |shard| begin(shard)..begin(shard + 1))
+    }
+
+    /// Copies an array to the devices: one shard to each, as [`ranges`](Self::ranges) cuts it. All
+    /// copies run at the same time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shard`] if a device has too little memory or fails.
+    pub fn shard<T: Item>(&self, values: &[T]) -> Result<Vec<Buffer<T>>, Error> {
+        let ranges = self.ranges(values.len());
+        let uploads: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = ranges
+                .zip(&*self.devices)
+                .map(|(range, device)| scope.spawn(move || device.upload(&values[range])))
+                .collect();
+            threads.into_iter().map(join).collect()
+        });
+        let uploads = uploads.into_iter().zip(&*self.devices).enumerate();
+        uploads
+            .map(|(shard, (upload, device))| {
+                upload.map_err(|error| of(shard, device, error.into()))
+            })
+            .collect()
+    }
+
+    /// Prepares an operation over elements of type `T` on each device, for many calls.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shard`] with the error of [`Device::reducer`] and the position of the device.
+    pub fn reducer<T: Item, O: Operation<T>>(
+        &self,
+        operation: O,
+    ) -> Result<GroupReducer<T, O>, Error> {
+        let devices = self.devices.iter().enumerate();
+        let reducers = devices.map(|(shard, device)| {
+            device.reducer(operation).map_err(|error| of(shard, device, error))
+        });
+        Ok(GroupReducer { reducers: reducers.collect::<Result<_, _>>()? })
+    }
+
+    /// Reduces the shards of one array and waits for the result. The kernels stay loaded for the
+    /// next call. See [`GroupReducer::reduce`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`reducer`](Self::reducer) and [`GroupReducer::reduce`].
+    pub fn reduce<S, O>(&self, shards: S, operation: O) -> Result<O::Output, Error>
+    where
+        S: IntoIterator<Item: Input + Sync>,
+        O: Operation<<S::Item as Input>::Item, Arity = <S::Item as Input>::Arity>,
+    {
+        self.reducer(operation)?.reduce(shards)
+    }
+}
+
+/// An operation over one type of elements, ready to run on each device of a [`Group`].
+/// [`Group::reducer`] makes one.
+pub struct GroupReducer<T, O> {
+    /// One for each device.
+    reducers: Arc<[Reducer<T, O>]>,
+}
+
+impl<T, O> Clone for GroupReducer<T, O> {
+    fn clone(&self) -> Self {
+        Self { reducers: Arc::clone(&self.reducers) }
+    }
+}
+
+impl<T: Item, O: Operation<T>> fmt::Debug for GroupReducer<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupReducer").field("reducers", &self.reducers).finish()
+    }
+}
+
+impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
+    /// Sets the most memory of each device, in bytes, into which this reducer copies shards on the
+    /// host, as [`Reducer::with_memory_limit`] does.
+    #[must_use]
+    pub fn with_memory_limit(self, bytes: u64) -> Self {
+        let reducers = self.reducers.iter().cloned();
+        Self { reducers: reducers.map(|reducer| reducer.with_memory_limit(bytes)).collect() }
+    }
+
+    /// Reduces the shards of one array and waits for the result. There is one shard for each
+    /// device, in the order of the devices. `&Vec<Buffer<T>>`, which [`Group::shard`] makes, is an
+    /// iterator over shards, and so is an array of views, or of slices on the host. A pair of
+    /// arrays has pairs as its shards, for example `first.iter().zip(&second)`.
+    ///
+    /// On each device the reduction comes after all earlier work of the [`Device`] itself, as
+    /// [`Reducer::reduce`] says. Each shard on the host has a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::ShardCount`] if there are more or fewer shards than devices;
+    /// - [`Error::Empty`] if all shards are empty and the operation has no result for that;
+    /// - [`Error::Overflow`] and [`Error::TooLong`] as for one array of all elements;
+    /// - [`Error::Shard`] if the two inputs of a shard have different lengths, if memory of a shard
+    ///   belongs to another device, or if a device fails. The other devices have ended their work
+    ///   then, and the group can be used again.
+    pub fn reduce<S>(&self, shards: S) -> Result<O::Output, Error>
+    where
+        S: IntoIterator<Item: Input<Item = T, Arity = O::Arity> + Sync>,
+    {
+        self.reduce_with_progress(shards, |_, _| ())
+    }
+
+    /// Like [`reduce`](Self::reduce), with a report of progress: after each copy of a part of a
+    /// shard on the host, `progress` gets the number of elements copied so far and the number of
+    /// all elements of such shards. Several threads call `progress`, one after another.
+    ///
+    /// ```
+    /// use warpfold::{Device, Group, Sum};
+    ///
+    /// let group = Group::of(&[Device::simulator(), Device::simulator()])?;
+    /// let sum = group.reducer::<u32, _>(Sum)?.with_memory_limit(4000);
+    /// let values = vec![1; 3000];
+    /// let mut seen = Vec::new();
+    /// let parts = group.ranges(3000).map(|range| &values[range]);
+    /// assert_eq!(sum.reduce_with_progress(parts, |done, total| seen.push((done, total)))?, 3000);
+    /// assert!(seen.is_sorted() && seen.len() > 2);
+    /// assert_eq!(seen.last(), Some(&(3000, 3000)));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`reduce`](Self::reduce).
+    pub fn reduce_with_progress<S>(
+        &self,
+        shards: S,
+        progress: impl FnMut(u64, u64) + Send,
+    ) -> Result<O::Output, Error>
+    where
+        S: IntoIterator<Item: Input<Item = T, Arity = O::Arity> + Sync>,
+    {
+        let shards: Vec<_> = shards.into_iter().collect();
+        let (given, devices) = (shards.len(), self.reducers.len());
+        if given != devices {
+            return Err(Error::ShardCount { shards: given, devices });
+        }
+        let lengths = shards
+            .iter()
+            .enumerate()
+            .map(|(shard, input)| {
+                let (first, second) = input.operands();
+                Reducer::<T, O>::check_len(first.len(), second.map(|second| second.len()))
+                    .map_err(|error| self.of(shard, error))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let n = Reducer::<T, O>::check_len(lengths.iter().sum(), None)?;
+
+        let copied = shards.iter().zip(&lengths).filter(|(input, _)| !is_on_device(*input));
+        let progress = Progress::new(copied.map(|(_, len)| len).sum(), progress);
+        let parts: Vec<_> = thread::scope(|scope| {
+            let started: Vec<_> = self
+                .reducers
+                .iter()
+                .zip(&shards)
+                .zip(&lengths)
+                .map(|((reducer, input), &len)| {
+                    let (first, second) = input.operands();
+                    if len == 0 {
+                        return Started::Empty;
+                    }
+                    if let Some((first, second)) = on_device_only(first, second) {
+                        return Started::Launched(reducer, reducer.begin(first, second));
+                    }
+                    let progress = &progress;
+                    Started::Copying(scope.spawn(move || {
+                        let (first, second) = input.operands();
+                        let mut before = 0;
+                        reducer.raw(first, second, len, &mut |done, _| {
+                            progress.add(done - before);
+                            before = done;
+                        })
+                    }))
+                })
+                .collect();
+            // All are waited for, also after an error of one of them.
+            started.into_iter().map(Started::finish).collect()
+        });
+
+        let mut folded: Option<O::Raw> = None;
+        let mut start = 0;
+        for (shard, (part, len)) in parts.into_iter().zip(&lengths).enumerate() {
+            if let Some(raw) = part.map_err(|error| self.of(shard, error))? {
+                let raw = O::moved(raw, start);
+                folded = Some(folded.map_or(raw, |folded| O::combine(folded, raw)));
+            }
+            start += len;
+        }
+        let raw = folded.or_else(O::identity).ok_or(Error::Empty { op: O::NAME })?;
+        O::finish(raw, n)
+    }
+
+    /// The error of a shard.
+    fn of(&self, shard: usize, error: Error) -> Error {
+        of(shard, &self.reducers[shard].device, error)
+    }
+}
+
+/// The error of a shard.
+fn of(shard: usize, device: &Device, error: Error) -> Error {
+    let info = device.info();
+    let device = match info.ordinal {
+        Some(ordinal) => format!("GPU {ordinal} ({})", info.name),
+        None => info.name.clone(),
+    };
+    Error::Shard { shard, device, cause: Box::new(error) }
+}
+
+/// Whether no operand is on the host.
+fn is_on_device<I: Input>(input: &I) -> bool {
+    let (first, second) = input.operands();
+    matches!((first, second), (Operand::Device(_), None | Some(Operand::Device(_))))
+}
+
+/// The reduction of a shard that has begun.
+enum Started<'a, 'scope, T: Item, O: Operation<T>> {
+    /// The shard has no elements.
+    Empty,
+    /// The kernel is launched, and will leave the raw result in this output.
+    Launched(&'a Reducer<T, O>, Result<Buffer<u8>, Error>),
+    /// A thread copies the shard from the host.
+    Copying(ScopedJoinHandle<'scope, Result<O::Raw, Error>>),
+}
+
+impl<T: Item, O: Operation<T>> Started<'_, '_, T, O> {
+    /// Waits for the raw result. An empty shard has none.
+    fn finish(self) -> Result<Option<O::Raw>, Error> {
+        match self {
+            Self::Empty => Ok(None),
+            Self::Launched(reducer, output) => reducer.end(output?).map(Some),
+            Self::Copying(thread) => join(thread).map(Some),
+        }
+    }
+}
+
+/// The result of a thread. If the thread has panicked, this panics in the same way.
+fn join<R>(thread: ScopedJoinHandle<'_, R>) -> R {
+    thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
+}
+
+/// The progress of several threads together.
+struct Progress<F> {
+    total: u64,
+    /// The number of elements copied so far, and the function that is told of it.
+    report: Mutex<(u64, F)>,
+}
+
+impl<F: FnMut(u64, u64)> Progress<F> {
+    fn new(total: u64, report: F) -> Self {
+        Self { total, report: Mutex::new((0, report)) }
+    }
+
+    /// Reports that `copied` more elements are copied.
+    fn add(&self, copied: u64) {
+        let mut guard = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let (done, report) = &mut *guard;
+        *done += copied;
+        report(*done, self.total);
+    }
+}
