@@ -67,7 +67,7 @@ pub use reducer::{
     BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, DeviceArrays,
     Dot, Error, ExpSum, Extremes, Group, GroupReducer, Indexed, Input, Is, Item, Key, KeyRuns,
     LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2,
-    Numbers, Offset, Operation, Product, Ranked, Reducer, ReproducibleSum, RowOperation,
+    Numbers, Offset, Operation, Partial, Product, Ranked, Reducer, ReproducibleSum, RowOperation,
     RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
     SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK,
     Whole, WideSum, WrappingSum,

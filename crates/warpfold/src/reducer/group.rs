@@ -12,8 +12,9 @@ use std::{
 use crate::device::{Buffer, Device};
 
 use super::{
-    Error, Input, Item, Operation, Reducer,
-    input::{Operand, on_device_only, private::Operands},
+    Error, Input, Item, Operation, Partial, Reducer,
+    input::{on_device_only, private::Operands},
+    partial::check_most,
 };
 
 /// Several devices of this process that reduce one array together. Each device holds one *shard* of
@@ -23,14 +24,14 @@ use super::{
 /// to the device, in chunks if they are larger than its memory. So a group also reduces an array
 /// that is larger than the memory of all its devices.
 ///
-/// All devices work at the same time. The host waits for their raw results and
-/// [combines](Operation::combine) them from the first shard to the last one. It needs no connection
+/// All devices work at the same time. The host waits for their partial results and
+/// [appends](Partial::append) them from the first shard to the last one. It needs no connection
 /// between the devices, so that GPUs and simulators may be in one group.
 ///
 /// # Bits
 ///
-/// The result is the left fold of the shards' raw results, and an empty shard takes no part in it.
-/// The raw result of a shard has the bits that its device alone gives
+/// The result is the left fold of the shards' [partial results](Partial), and an empty shard takes
+/// no part in it. The partial result of a shard has the bits that its device alone gives
 /// ([order and bits](super#order-and-bits)). So the same lengths on devices of the same
 /// [classes](crate::device::DeviceClass) give the same bits in each run. Results that do not depend
 /// on the order are the same for any number of devices and any lengths of the shards. They are
@@ -268,50 +269,40 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
                     .map_err(|error| self.of(shard, error))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let n = Reducer::<T, O>::check_len(lengths.iter().sum(), None)?;
+        let n = lengths.iter().sum();
+        check_most::<T, O>(n)?;
 
         let copied = shards.iter().zip(&lengths).filter(|(input, _)| !is_on_device(*input));
         let progress = Progress::new(copied.map(|(_, len)| len).sum(), progress);
         let parts: Vec<_> = thread::scope(|scope| {
-            let started: Vec<_> = self
-                .reducers
-                .iter()
-                .zip(&shards)
-                .zip(&lengths)
-                .map(|((reducer, input), &len)| {
-                    let (first, second) = input.operands();
-                    if len == 0 {
-                        return Started::Empty;
+            let started = self.reducers.iter().zip(&shards).map(|(reducer, input)| {
+                let (first, second) = input.operands();
+                match on_device_only(first, second) {
+                    _ if first.len() == 0 => Started::Empty,
+                    Some((first, second)) => {
+                        Started::Launched(reducer, first.len, reducer.begin(first, second))
                     }
-                    if let Some((first, second)) = on_device_only(first, second) {
-                        return Started::Launched(reducer, reducer.begin(first, second));
+                    None => {
+                        let progress = &progress;
+                        Started::Copying(scope.spawn(move || {
+                            let mut before = 0;
+                            reducer.partial_with_progress(input, &mut |done, _| {
+                                progress.add(done - before);
+                                before = done;
+                            })
+                        }))
                     }
-                    let progress = &progress;
-                    Started::Copying(scope.spawn(move || {
-                        let (first, second) = input.operands();
-                        let mut before = 0;
-                        reducer.raw(first, second, len, &mut |done, _| {
-                            progress.add(done - before);
-                            before = done;
-                        })
-                    }))
-                })
-                .collect();
+                }
+            });
+            let started: Vec<_> = started.collect();
             // All are waited for, also after an error of one of them.
             started.into_iter().map(Started::finish).collect()
         });
-
-        let mut folded: Option<O::Raw> = None;
-        let mut start = 0;
-        for (shard, (part, len)) in parts.into_iter().zip(&lengths).enumerate() {
-            if let Some(raw) = part.map_err(|error| self.of(shard, error))? {
-                let raw = O::moved(raw, start);
-                folded = Some(folded.map_or(raw, |folded| O::combine(folded, raw)));
-            }
-            start += len;
+        let mut whole = Partial::EMPTY;
+        for (shard, part) in parts.into_iter().enumerate() {
+            whole = whole.append(part.map_err(|error| self.of(shard, error))?);
         }
-        let raw = folded.or_else(O::identity).ok_or(Error::Empty { op: O::NAME })?;
-        O::finish(raw, n)
+        whole.finish()
     }
 
     /// The error of a shard.
@@ -333,26 +324,28 @@ fn of(shard: usize, device: &Device, error: Error) -> Error {
 /// Whether no operand is on the host.
 fn is_on_device<I: Input>(input: &I) -> bool {
     let (first, second) = input.operands();
-    matches!((first, second), (Operand::Device(_), None | Some(Operand::Device(_))))
+    on_device_only(first, second).is_some()
 }
 
 /// The reduction of a shard that has begun.
 enum Started<'a, 'scope, T: Item, O: Operation<T>> {
     /// The shard has no elements.
     Empty,
-    /// The kernel is launched, and will leave the raw result in this output.
-    Launched(&'a Reducer<T, O>, Result<Buffer<u8>, Error>),
+    /// The kernel is launched, and will leave the raw result of so many elements in this output.
+    Launched(&'a Reducer<T, O>, u64, Result<Buffer<u8>, Error>),
     /// A thread copies the shard from the host.
-    Copying(ScopedJoinHandle<'scope, Result<O::Raw, Error>>),
+    Copying(ScopedJoinHandle<'scope, Result<Partial<T, O>, Error>>),
 }
 
 impl<T: Item, O: Operation<T>> Started<'_, '_, T, O> {
-    /// Waits for the raw result. An empty shard has none.
-    fn finish(self) -> Result<Option<O::Raw>, Error> {
+    /// Waits for the partial result.
+    fn finish(self) -> Result<Partial<T, O>, Error> {
         match self {
-            Self::Empty => Ok(None),
-            Self::Launched(reducer, output) => reducer.end(output?).map(Some),
-            Self::Copying(thread) => join(thread).map(Some),
+            Self::Empty => Ok(Partial::EMPTY),
+            Self::Launched(reducer, n, output) => {
+                Ok(Partial::from_raw(Some(reducer.end(output?)?), n))
+            }
+            Self::Copying(thread) => join(thread),
         }
     }
 }

@@ -67,6 +67,7 @@ mod op;
 mod operation;
 mod order;
 mod output;
+mod partial;
 mod pending;
 mod ranked;
 mod raw;
@@ -102,6 +103,7 @@ pub use op::{
 };
 pub use operation::{ArraysOperation, BinOperation, Operation, RowOperation, SegmentOperation};
 pub use output::DeviceOutput;
+pub use partial::Partial;
 pub use pending::Pending;
 pub use ranked::Ranked;
 pub use raw::{Compensated, ExpSum, Extremes, Indexed};
@@ -120,10 +122,10 @@ pub use segments::{
 /// # Inputs on the host
 ///
 /// An input on the host that fits into the device's free memory is copied there whole and reduced
-/// by one launch, so the result has the same bits as for a [`Buffer`](crate::device::Buffer) of the
-/// same elements. An input that is larger than the free memory or than a
-/// [limit](Self::with_memory_limit) is copied in chunks. Each chunk is reduced while the next one
-/// is copied, and the host combines the raw results in order.
+/// by one launch, so the result has the same bits as for a [`Buffer`] of the same elements. An
+/// input that is larger than the free memory or than a [limit](Self::with_memory_limit) is copied
+/// in chunks. Each chunk is reduced while the next one is copied, and the host combines the raw
+/// results in order.
 ///
 /// ```
 /// use warpfold::{Device, Max, Reducer};
@@ -235,14 +237,40 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     where
         I: Input<Item = T, Arity = O::Arity>,
     {
+        self.partial_with_progress(&input, &mut progress)?.finish()
+    }
+
+    /// Reduces `input`, which is a part of an array, and waits for its partial result. An empty
+    /// part is no error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reduce`](Self::reduce), except for [`Error::Empty`] and [`Error::Overflow`].
+    pub fn partial<I>(&self, input: I) -> Result<Partial<T, O>, Error>
+    where
+        I: Input<Item = T, Arity = O::Arity>,
+    {
+        self.partial_with_progress(&input, &mut |_, _| ())
+    }
+
+    fn partial_with_progress<I>(
+        &self,
+        input: &I,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Partial<T, O>, Error>
+    where
+        I: Input<Item = T, Arity = O::Arity>,
+    {
         let (first, second) = input.operands();
         let n = Self::check_len(first.len(), second.map(|second| second.len()))?;
-        let raw = if n == 0 {
-            O::identity().ok_or(Error::Empty { op: O::NAME })?
-        } else {
-            self.raw(first, second, n, &mut progress)?
+        if n == 0 {
+            return Ok(Partial::EMPTY);
+        }
+        let raw = match input::on_device_only(first, second) {
+            Some((first, second)) => self.end(self.begin(first, second)?)?,
+            None => self.on_host(first, second, n, progress)?,
         };
-        O::finish(raw, n)
+        Ok(Partial::from_raw(Some(raw), n))
     }
 
     /// Adds the reduction of `input` into `output` to the work of `stream`, and returns without
@@ -331,27 +359,11 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 
     /// The common length of one or two inputs, which the operation accepts.
     fn check_len(n: u64, second: Option<u64>) -> Result<u64, Error> {
-        match second {
-            Some(second) if second != n => Err(Error::Lengths { first: n, second }),
-            _ if n > O::MOST => {
-                Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most: O::MOST })
-            }
-            _ => Ok(n),
+        if let Some(second) = second {
+            input::check_lengths(n, second)?;
         }
-    }
-
-    /// Reduces operands of `n` elements each, at least 1, and waits for the raw result.
-    fn raw(
-        &self,
-        first: Operand<'_, T>,
-        second: Option<Operand<'_, T>>,
-        n: u64,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<O::Raw, Error> {
-        match input::on_device_only(first, second) {
-            Some((first, second)) => self.end(self.begin(first, second)?),
-            None => self.on_host(first, second, n, progress),
-        }
+        partial::check_most::<T, O>(n)?;
+        Ok(n)
     }
 
     /// Launches the reduction of operands in the device's memory on the device's own stream, and

@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use warpfold::{
     All, Any, ArgMax, ArgMaximum, ArgMin, BitXor, Buffer, CheckedSum, CountNonzero, CountWhere,
     Device, Dot, Error, Group, GroupReducer, Input, Is, Item, LogSumExp, Max, Min, MinMax, Moments,
-    NanSum, Norm2, Operation, Product, ReproducibleSum, SquaredDistance, Sum, TopK, WideSum,
+    NanSum, Norm2, Operation, Partial, Product, ReproducibleSum, SquaredDistance, Sum, TopK,
+    WideSum,
 };
 
 use crate::{
@@ -196,6 +197,33 @@ fn pairs_of_arrays_are_pairs_of_shards() {
         let [_, right] = parts;
         assert_eq!(group.reduce(left.iter().zip(right), Dot).unwrap(), dot);
     }
+}
+
+/// Parts that other threads, programs or machines reduce are put together in the same way.
+#[test]
+fn partial_results_are_put_together_from_the_left_or_the_right() {
+    let mut random = seed::random();
+    let values: Vec<f64> = (0..5000).map(|_| random.random_range(-9.0..9.0)).collect();
+    let device = Device::simulator();
+    let exact = device.reducer::<f64, _>(ReproducibleSum).unwrap();
+    let best = device.reducer::<f64, _>(ArgMin).unwrap();
+    for _ in 0..20 {
+        let lengths = lengths(&mut random, values.len(), 5);
+        let parts = cut(&values, &lengths);
+        let sums: Vec<_> = parts.iter().map(|&part| exact.partial(part).unwrap()).collect();
+        assert_eq!(
+            sums.iter().map(Partial::n).collect::<Vec<_>>(),
+            lengths.iter().map(|&len| len as u64).collect::<Vec<_>>()
+        );
+        let left = sums.iter().cloned().fold(Partial::EMPTY, Partial::append);
+        let right = sums.into_iter().rev().fold(Partial::EMPTY, |behind, part| part.append(behind));
+        let whole = exact.reduce(&values).unwrap();
+        assert_eq!([left, right].map(|all| all.finish().unwrap()), [whole; 2]);
+        let found = parts.iter().map(|&part| best.partial(part).unwrap()).reduce(Partial::append);
+        assert_eq!(found.unwrap().finish().unwrap(), best.reduce(&values).unwrap());
+    }
+    assert!(best.partial(&[0.0; 0]).unwrap().raw().is_none());
+    assert!(matches!(best.partial(&[0.0; 0]).unwrap().finish(), Err(Error::Empty { .. })));
 }
 
 /// Only the sum of all shards is checked, not those of the parts, which overflow.
