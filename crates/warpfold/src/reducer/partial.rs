@@ -4,10 +4,10 @@ use std::{fmt, marker::PhantomData};
 
 use super::{Error, Item, Operation};
 
-/// The result of one part of an array, which can be [appended](Self::append) to that of the part in
-/// front of it. [`Reducer::partial`](super::Reducer::partial) makes one. So the parts of an array may
-/// be reduced by other devices, by other processes or at other times. A [`Group`](super::Group) does
-/// the same for several devices of one process.
+/// The result of one part of an array, which can be [appended](Self::append) to that of the part
+/// in front of it. [`Reducer::partial`](super::Reducer::partial) makes one. So the parts of an
+/// array may be reduced by other devices, by other processes or at other times. A
+/// [`Group`](super::Group) does the same for several devices of one process.
 ///
 /// A partial result is a number of elements and their [raw result](Operation::Raw), which are plain
 /// data: [`raw`](Self::raw) and [`from_raw`](Self::from_raw) carry it to another process.
@@ -86,8 +86,8 @@ impl<T: Item, O: Operation<T>> Partial<T, O> {
     /// # Errors
     ///
     /// - [`Error::Empty`] if there are no elements and the operation has no result for that;
-    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type of
-    ///   the elements cannot hold the sum;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type
+    ///   of the elements cannot hold the sum;
     /// - [`Error::TooLong`] if there are more than [`Operation::MOST`] elements.
     pub fn finish(self) -> Result<O::Output, Error> {
         check_most::<T, O>(self.n)?;
