@@ -2,7 +2,9 @@
 
 use std::{
     cell::Cell,
-    fmt, mem,
+    fmt,
+    marker::PhantomData,
+    mem,
     time::{Duration, Instant},
 };
 
@@ -37,6 +39,8 @@ pub struct MpiCommunicator {
     device: Device,
     timeout: Duration,
     is_poisoned: Cell<bool>,
+    /// Keeps this in its thread, whatever MPI makes of a communicator.
+    of_thread: PhantomData<*const ()>,
 }
 
 struct Mpi {
@@ -112,7 +116,8 @@ impl MpiCommunicator {
             return Err(Error::Threads);
         }
         let mpi = Some(Mpi { ranks: ranks.duplicate(), _universe: universe });
-        Ok(Self { mpi, device, timeout: TIMEOUT, is_poisoned: Cell::new(false) })
+        let is_poisoned = Cell::new(false);
+        Ok(Self { mpi, device, timeout: TIMEOUT, is_poisoned, of_thread: PhantomData })
     }
 
     /// Sets how long rank 0 waits for the partial results of the others. The others wait twice as

@@ -44,3 +44,8 @@ pub use error::Error;
 
 /// The crate whose communicators [`MpiCommunicator::over`] takes.
 pub use mpi;
+
+/// Makes the example in the README a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

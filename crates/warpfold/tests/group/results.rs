@@ -43,18 +43,21 @@ fn upload<T: Item>(group: &Group, parts: &[&[T]]) -> Vec<Buffer<T>> {
 
 /// The result of an operation whose result does not depend on the order is that of one device, for
 /// shards of random lengths in the devices' memory and on the host.
-fn is_that_of_one_device<T, O>(random: &mut ChaCha8Rng, values: &[T], operation: O)
-where
+fn is_that_of_one_device<T, O>(
+    groups: &[Group],
+    random: &mut ChaCha8Rng,
+    values: &[T],
+    operation: O,
+) where
     T: Item,
     O: Operation<T, Arity = warpfold::reducer::Single, Output: PartialEq + std::fmt::Debug>,
     for<'a> &'a [T]: Input<Item = T, Arity = O::Arity>,
 {
-    let whole = Device::simulator().reduce(values, operation);
-    for size in SIZES {
-        let group = simulated(size);
-        let lengths = lengths(random, values.len(), size);
+    let whole = groups[0].devices()[0].reduce(values, operation);
+    for group in groups {
+        let lengths = lengths(random, values.len(), group.devices().len());
         let parts = cut(values, &lengths);
-        let buffers = upload(&group, &parts);
+        let buffers = upload(group, &parts);
         for result in [group.reduce(&buffers, operation), group.reduce(parts, operation)] {
             match (&whole, result) {
                 (Ok(whole), Ok(result)) => {
@@ -69,6 +72,7 @@ where
 
 #[test]
 fn results_without_an_order_are_those_of_one_device() {
+    let groups = SIZES.map(simulated);
     let mut random = seed::random();
     for n in LENGTHS {
         let bytes: Vec<u8> = (0..n).map(|_| random.random_range(0..5)).collect();
@@ -81,25 +85,25 @@ fn results_without_an_order_are_those_of_one_device() {
                 k => (k % 7) as f32 - 2.0,
             })
             .collect();
-        let random = &mut random;
-        is_that_of_one_device(random, &bytes, Sum);
-        is_that_of_one_device(random, &bytes, Any);
-        is_that_of_one_device(random, &bytes, All);
-        is_that_of_one_device(random, &bytes, CountNonzero);
-        is_that_of_one_device(random, &bytes, CountWhere(Is::Greater(2)));
-        is_that_of_one_device(random, &bytes, TopK::<5>);
-        is_that_of_one_device(random, &words, Sum);
-        is_that_of_one_device(random, &words, BitXor);
-        is_that_of_one_device(random, &words, Product);
-        is_that_of_one_device(random, &words, MinMax);
-        is_that_of_one_device(random, &words, ArgMin);
-        is_that_of_one_device(random, &floats, Min);
-        is_that_of_one_device(random, &floats, Max);
-        is_that_of_one_device(random, &floats, ArgMax);
+        let (groups, random) = (&groups, &mut random);
+        is_that_of_one_device(groups, random, &bytes, Sum);
+        is_that_of_one_device(groups, random, &bytes, Any);
+        is_that_of_one_device(groups, random, &bytes, All);
+        is_that_of_one_device(groups, random, &bytes, CountNonzero);
+        is_that_of_one_device(groups, random, &bytes, CountWhere(Is::Greater(2)));
+        is_that_of_one_device(groups, random, &bytes, TopK::<5>);
+        is_that_of_one_device(groups, random, &words, Sum);
+        is_that_of_one_device(groups, random, &words, BitXor);
+        is_that_of_one_device(groups, random, &words, Product);
+        is_that_of_one_device(groups, random, &words, MinMax);
+        is_that_of_one_device(groups, random, &words, ArgMin);
+        is_that_of_one_device(groups, random, &floats, Min);
+        is_that_of_one_device(groups, random, &floats, Max);
+        is_that_of_one_device(groups, random, &floats, ArgMax);
         // A NaN is not equal to itself, so its place is compared.
         if n > 0 {
-            let at = Device::simulator().reduce(&floats, ArgMaximum).unwrap().index;
-            let group = simulated(3);
+            let group = &groups[2];
+            let at = group.devices()[0].reduce(&floats, ArgMaximum).unwrap().index;
             let parts = cut(&floats, &lengths(random, n, 3));
             assert_eq!(group.reduce(parts, ArgMaximum).unwrap().index, at);
         }
@@ -110,6 +114,7 @@ fn results_without_an_order_are_those_of_one_device() {
 /// elements cancel.
 #[test]
 fn reproducible_sums_have_the_same_bits() {
+    let groups = SIZES.map(simulated);
     let mut random = seed::random();
     for n in LENGTHS {
         let singles: Vec<f32> = (0..n)
@@ -118,8 +123,8 @@ fn reproducible_sums_have_the_same_bits() {
             .collect();
         let doubles: Vec<f64> =
             singles.iter().map(|&x| f64::from(x) * random.random_range(-1.0..1.0)).collect();
-        is_that_of_one_device(&mut random, &singles, ReproducibleSum);
-        is_that_of_one_device(&mut random, &doubles, ReproducibleSum);
+        is_that_of_one_device(&groups, &mut random, &singles, ReproducibleSum);
+        is_that_of_one_device(&groups, &mut random, &doubles, ReproducibleSum);
     }
 }
 
@@ -143,7 +148,7 @@ fn a_sum_of_floats_is_the_left_fold_of_the_shards() {
             for result in [sum.reduce(&buffers), sum.reduce(parts)] {
                 assert_eq!(result.unwrap().to_bits(), folded.to_bits(), "lengths {lengths:?}");
             }
-            let whole: f32 = Device::simulator().reduce(&values, Sum).unwrap();
+            let whole: f32 = group.devices()[0].reduce(&values, Sum).unwrap();
             differ += u32::from(whole != folded);
         }
     }
