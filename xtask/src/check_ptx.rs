@@ -58,8 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         folders.iter().map(|folder| Manifest::read(folder)).collect::<Result<_, _>>()?;
 
     let mut jobs = Vec::new();
-    let archs = || ARCHS.into_iter().filter(|&arch| args.archs.iter().any(|asked| asked == arch));
-    for arch in archs() {
+    for arch in &args.archs {
         for (folder, manifest) in folders.iter().zip(&manifests) {
             let batches = batches(folder, loaded(&manifest.modules, arch))?;
             jobs.extend(batches.into_iter().map(|batch| (batch, arch)));
@@ -76,12 +75,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .collect();
     let faults: Vec<String> = reports.iter().flat_map(|report| report.faults(&kernels)).collect();
     println!("arch     files kernels max registers with LDS and STS");
-    for arch in archs() {
+    for arch in &args.archs {
         let of_arch: Vec<_> = reports.iter().filter(|report| report.arch == arch).collect();
         let entries = || of_arch.iter().flat_map(|report| report.entries.values());
         let registers = entries().map(|entry| entry.registers).max().unwrap_or(0);
         let shared = entries().filter(|entry| entry.shared_loads && entry.shared_stores).count();
-        let shared = if DISASSEMBLED.contains(&arch) { shared.to_string() } else { "-".to_owned() };
+        let shared =
+            if DISASSEMBLED.contains(&arch.as_str()) { shared.to_string() } else { "-".to_owned() };
         let files: usize = of_arch.iter().map(|report| report.files).sum();
         println!("{arch:7} {files:>6} {:>7} {registers:>13} {shared:>16}", entries().count());
     }

@@ -70,7 +70,7 @@ pub use reducer::{
     Numbers, Offset, Operation, Partial, Product, Ranked, Reducer, ReproducibleSum, RowOperation,
     RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
     SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK,
-    Whole, WideSum, WrappingSum,
+    Whole, WideSum, WrappingSum, even_ranges,
 };
 
 /// Makes the example in the README a test.

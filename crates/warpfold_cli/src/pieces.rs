@@ -57,8 +57,10 @@ pub(crate) fn reduce<T: Item + Number>(
     mut facts: Option<&mut Facts>,
     progress: &Progress,
 ) -> Result<Done, Failure> {
-    let depths = devices.iter().map(|device| task.depth(device, len as u64));
-    let depth = depths.collect::<Result<Vec<_>, _>>().map_err(failure)?.into_iter().max();
+    let mut depth = 0;
+    for device in devices {
+        depth = depth.max(task.depth(device, len as u64).map_err(failure)?);
+    }
     let mut combined = Combined::new(task);
     let mut pieces = 0;
     thread::scope(|scope| {
@@ -129,7 +131,7 @@ pub(crate) fn reduce<T: Item + Number>(
     Ok(Done {
         answer: combined.finish()?,
         n,
-        depth: depth.unwrap_or_default() + pieces as u64,
+        depth: depth + pieces as u64,
         times: Vec::new(),
         pieces: pieces as u64,
     })

@@ -236,7 +236,8 @@ impl MpiCommunicator {
 
     /// Rank 0 waits for the other ranks, and tells them the result.
     fn judge<T: Item, O: Operation<T>>(&self, own: Message) -> Message {
-        let mut messages = vec![own.to_bytes(); self.size() as usize];
+        let mut messages = vec![Vec::new(); self.size() as usize];
+        messages[ROOT as usize] = own.to_bytes();
         let mut missing: Vec<u32> = (ROOT + 1..self.size()).collect();
         let all_came = wait_until(Instant::now() + self.timeout, || {
             missing.retain(|&rank| match receive(self.ranks(), rank) {

@@ -116,9 +116,7 @@ impl Group {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn ranges(&self, n: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
-        let devices = self.devices.len();
-        let begin = move |shard: usize| n / devices * shard + shard.min(n % devices);
-        (0..devices).map(move |shard| begin(shard)..begin(shard + 1))
+        even_ranges(n, self.devices.len())
     }
 
     /// Copies an array to the devices: one shard to each, as [`ranges`](Self::ranges) cuts it. All
@@ -139,7 +137,7 @@ impl Group {
         let uploads = uploads.into_iter().zip(&*self.devices).enumerate();
         uploads
             .map(|(shard, (upload, device))| {
-                upload.map_err(|error| of(shard, device, error.into()))
+                upload.map_err(|error| shard_error(shard, device, error.into()))
             })
             .collect()
     }
@@ -155,7 +153,7 @@ impl Group {
     ) -> Result<GroupReducer<T, O>, Error> {
         let devices = self.devices.iter().enumerate();
         let reducers = devices.map(|(shard, device)| {
-            device.reducer(operation).map_err(|error| of(shard, device, error))
+            device.reducer(operation).map_err(|error| shard_error(shard, device, error))
         });
         Ok(GroupReducer { reducers: reducers.collect::<Result<_, _>>()? })
     }
@@ -173,6 +171,21 @@ impl Group {
     {
         self.reducer(operation)?.reduce(shards)
     }
+}
+
+/// The ranges that cut an array of `n` elements into `parts` parts. Their lengths differ by 1 at
+/// most, and the longer ones come first, as in NumPy's `array_split`.
+///
+/// ```
+/// use warpfold::even_ranges;
+///
+/// // The part of rank 1 of 3.
+/// assert_eq!(even_ranges(10, 3).nth(1), Some(4..7));
+/// assert_eq!(even_ranges(10, 0).len(), 0);
+/// ```
+pub fn even_ranges(n: usize, parts: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
+    let begin = move |part: usize| n / parts * part + part.min(n % parts);
+    (0..parts).map(move |part| begin(part)..begin(part + 1))
 }
 
 /// An operation over one type of elements, ready to run on each device of a [`Group`].
@@ -260,20 +273,20 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
         if given != devices {
             return Err(Error::ShardCount { shards: given, devices });
         }
-        let lengths = shards
-            .iter()
-            .enumerate()
-            .map(|(shard, input)| {
-                let (first, second) = input.operands();
-                Reducer::<T, O>::check_len(first.len(), second.map(|second| second.len()))
-                    .map_err(|error| self.of(shard, error))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let n = lengths.iter().sum();
+        // The elements of all shards, and those of shards on the host.
+        let (mut n, mut copied) = (0, 0);
+        for (shard, input) in shards.iter().enumerate() {
+            let (first, second) = input.operands();
+            let len = Reducer::<T, O>::check_len(first.len(), second.map(|second| second.len()))
+                .map_err(|error| self.shard_error(shard, error))?;
+            n += len;
+            if on_device_only(first, second).is_none() {
+                copied += len;
+            }
+        }
         check_most::<T, O>(n)?;
 
-        let copied = shards.iter().zip(&lengths).filter(|(input, _)| !is_on_device(*input));
-        let progress = Progress::new(copied.map(|(_, len)| len).sum(), progress);
+        let progress = Progress::new(copied, progress);
         let parts: Vec<_> = thread::scope(|scope| {
             let started = self.reducers.iter().zip(&shards).map(|(reducer, input)| {
                 let (first, second) = input.operands();
@@ -300,31 +313,25 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
         });
         let mut whole = Partial::EMPTY;
         for (shard, part) in parts.into_iter().enumerate() {
-            whole = whole.append(part.map_err(|error| self.of(shard, error))?);
+            whole = whole.append(part.map_err(|error| self.shard_error(shard, error))?);
         }
         whole.finish()
     }
 
     /// The error of a shard.
-    fn of(&self, shard: usize, error: Error) -> Error {
-        of(shard, &self.reducers[shard].device, error)
+    fn shard_error(&self, shard: usize, error: Error) -> Error {
+        shard_error(shard, &self.reducers[shard].device, error)
     }
 }
 
 /// The error of a shard.
-fn of(shard: usize, device: &Device, error: Error) -> Error {
+fn shard_error(shard: usize, device: &Device, error: Error) -> Error {
     let info = device.info();
     let device = match info.ordinal {
         Some(ordinal) => format!("GPU {ordinal} ({})", info.name),
         None => info.name.clone(),
     };
     Error::Shard { shard, device, cause: Box::new(error) }
-}
-
-/// Whether no operand is on the host.
-fn is_on_device<I: Input>(input: &I) -> bool {
-    let (first, second) = input.operands();
-    on_device_only(first, second).is_some()
 }
 
 /// The reduction of a shard that has begun.

@@ -91,7 +91,7 @@ use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
-pub use group::{Group, GroupReducer};
+pub use group::{Group, GroupReducer, even_ranges};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use warpfold::{
     ArgMax, ArgMin, Device, DeviceError, Item, Max, Min, Moments, ReproducibleSum, Sum,
-    device::DeviceKind,
+    device::DeviceKind, even_ranges,
 };
 use warpfold_mpi::MpiCommunicator;
 use warpfold_tools::arrays::{Array, Dtype};
@@ -127,12 +127,11 @@ fn open(args: &Args) -> Result<Array> {
     Ok(array)
 }
 
-/// The part of this rank. The lengths of the parts differ by 1 at most.
+/// The part of this rank.
 fn part<'a, T: Item>(ranks: &MpiCommunicator, array: &'a Array) -> &'a [T] {
     let values = array.mapped::<T>().unwrap_or_default();
-    let (rank, size) = (ranks.rank() as usize, ranks.size() as usize);
-    let begin = |rank: usize| values.len() / size * rank + rank.min(values.len() % size);
-    &values[begin(rank)..begin(rank + 1)]
+    let mut parts = even_ranges(values.len(), ranks.size() as usize);
+    &values[parts.nth(ranks.rank() as usize).expect("there is a part for each rank")]
 }
 
 /// The device of the rank that is the `local`th of its machine.
