@@ -91,7 +91,9 @@ mod registers;
 
 pub use dim::Dim3;
 pub use exec::config::LaunchConfig;
-pub use exec::launch::{Arg, LaunchError, launch, launch_named};
+pub use exec::launch::{
+    Arg, LaunchError, Together, TogetherError, launch, launch_named, launch_together,
+};
 pub use exec::memory::{Memory, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 #[cfg(feature = "formats")]

@@ -46,6 +46,11 @@ impl<'a> Cluster<'a> {
         }
     }
 
+    /// The number of the cluster's launch among those that run together.
+    pub(crate) fn launch(&self) -> usize {
+        self.blocks[0].launch()
+    }
+
     /// The linear index of the cluster's first block.
     pub(crate) fn ticket(&self) -> u64 {
         self.blocks[0].ticket()

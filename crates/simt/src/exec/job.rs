@@ -1,5 +1,7 @@
 //! One launch, as each of its blocks sees it.
 
+use std::sync::Arc;
+
 use crate::exec::config::LaunchConfig;
 use crate::exec::memory::MemoryView;
 use crate::exec::print::Printed;
@@ -9,12 +11,17 @@ use crate::module::Kernel;
 /// blocks run.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
+    /// The number of the launch among those that run together.
+    pub(crate) launch: usize,
     pub(crate) kernel: &'a Kernel,
     pub(crate) config: &'a LaunchConfig,
     /// The bytes of the kernel's parameters.
     pub(crate) params: Vec<u8>,
+    /// The seed of the launch's order. It differs from the configuration's seed if several launches
+    /// run together, because blocks of the same number would take the same turns.
+    pub(crate) seed: Option<u64>,
     /// The device addresses of the module's variables.
-    pub(crate) variables: &'a [u64],
+    pub(crate) variables: Arc<[u64]>,
     pub(crate) memory: MemoryView,
     /// How many blocks a cluster has; 1 if the launch has no clusters.
     pub(crate) cluster: u32,
@@ -24,4 +31,11 @@ pub(crate) struct Job<'a> {
     /// `%envreg1` (the high word) and `%envreg2` (the low word).
     pub(crate) workspace: u64,
     pub(crate) printed: Printed,
+}
+
+impl Job<'_> {
+    /// How many clusters the grid has.
+    pub(crate) fn clusters(&self) -> u64 {
+        self.config.grid.count() as u64 / u64::from(self.cluster)
+    }
 }

@@ -36,6 +36,7 @@ mod raised;
 mod random;
 mod split;
 mod stillness;
+mod tickets;
 pub(crate) mod variables;
 mod warp;
 mod workspace;

@@ -116,7 +116,7 @@ impl<'a> Block<'a> {
         self.progress = Progress::Unfinished;
         self.calm = 0;
         self.watch = Watch::default();
-        self.random = self.env.job.config.seed.map(|seed| Random::new(seed, ticket));
+        self.random = self.env.job.seed.map(|seed| Random::new(seed, ticket));
         self.env.live = self.threads;
         self.env.barriers = [BarrierState::default(); 16];
         self.env.shared.fill(0);
@@ -137,9 +137,14 @@ impl<'a> Block<'a> {
         self.env.ticket
     }
 
+    /// The number of the block's launch among those that run together.
+    pub(crate) fn launch(&self) -> usize {
+        self.env.job.launch
+    }
+
     /// The seed of the launch.
     pub(crate) fn seed(&self) -> Option<u64> {
-        self.env.job.config.seed
+        self.env.job.seed
     }
 
     /// How many threads the block has.

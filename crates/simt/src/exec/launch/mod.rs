@@ -2,22 +2,19 @@
 
 mod arg;
 mod error;
+mod together;
 mod validate;
 
 pub use arg::Arg;
 pub use error::LaunchError;
+pub(crate) use together::run_together;
+pub use together::{Together, TogetherError, launch_together};
 
 use crate::exec::config::LaunchConfig;
-use crate::exec::grid::Grid;
-use crate::exec::job::Job;
 use crate::exec::memory::Memory;
 use crate::exec::observer::{Observer, Plain};
-use crate::exec::print::Printed;
-use crate::exec::variables;
-use crate::exec::workspace::Workspace;
 use crate::fault::Fault;
 use crate::module::{Kernel, Module};
-use validate::{check, cluster_size};
 
 /// Runs a kernel to its end.
 ///
@@ -83,46 +80,9 @@ pub(crate) fn run<O: Observer + Send>(
     memory: &Memory,
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Vec<O>, Option<Box<Fault>>), LaunchError> {
-    let params = check(kernel, config, args)?;
-    let no_room =
-        |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
-    let variables = variables::place(kernel.module(), memory).map_err(no_room)?;
-    if !O::NOTES_WRITES {
-        memory.assume_written();
-    }
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let cluster = cluster_size(kernel, config)?;
-    let clusters = config.grid.count() as u64 / u64::from(cluster);
-    let workers = (config.workers.unwrap_or_else(cores) as u64).min(clusters) as usize;
-    let workspace = Workspace::new(kernel, config, memory).map_err(no_room)?;
-    let job = Job {
-        kernel,
-        config,
-        params,
-        variables: &variables,
-        memory: memory.view(),
-        cluster,
-        has_clusters: cluster > 1 || kernel.wants_cluster(),
-        workspace: workspace.address(),
-        printed: Printed::default(),
-    };
-    let grid = Grid::new(&job, workers as u64);
-    let observers = std::thread::scope(|scope| {
-        let work = || {
-            let mut observer = observer();
-            grid.work(&mut observer);
-            observer
-        };
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-        let mut observers = vec![work()];
-        for other in others {
-            observers.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        observers
-    });
-    let fault = grid.into_fault();
-    memory.print(&job.printed.into_text());
-    Ok((observers, fault))
+    let (observers, fault) = run_together(&[Together { kernel, config, args, memory }], observer)
+        .map_err(|TogetherError { error, .. }| error)?;
+    Ok((observers, fault.map(|(_, fault)| fault)))
 }
 
 /// Runs the kernel of this name, as [`launch`] does.

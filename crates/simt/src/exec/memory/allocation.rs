@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicU64;
 
+use super::error::MemoryError;
+use super::words::zeroed_words;
 use super::written::Written;
 
 /// One live range of device memory.
@@ -15,6 +17,17 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
+    /// A range of zeros, with a record of the written bytes if `notes_writes` is true.
+    pub(super) fn new(
+        base: u64,
+        bytes: u64,
+        notes_writes: bool,
+    ) -> Result<Allocation, MemoryError> {
+        let words = zeroed_words(bytes)?;
+        let written = if notes_writes { Some(Written::none(bytes)?) } else { None };
+        Ok(Allocation { base, bytes, words, written })
+    }
+
     pub(super) fn assume_written(&self) {
         if let Some(written) = &self.written {
             written.set(0, self.bytes as usize);

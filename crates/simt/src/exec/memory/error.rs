@@ -25,6 +25,9 @@ pub enum MemoryError {
     /// An allocation of zero bytes.
     #[error("an allocation must have at least 1 byte")]
     ZeroBytes,
+    /// [`Memory::alloc_shared`](crate::Memory::alloc_shared) got no memory.
+    #[error("a shared allocation needs at least 1 memory")]
+    NoMemory,
     /// [`Memory::free`](crate::Memory::free) got an address that is not the start of a live
     /// allocation.
     #[error("{address:#x} is not the start of a live allocation")]

@@ -10,11 +10,12 @@
 mod allocation;
 mod error;
 mod output;
+mod shared;
 mod view;
 mod words;
 mod written;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -26,7 +27,6 @@ pub(crate) use words::{MergedStores, load, update};
 pub(crate) use written::Written;
 
 use output::Output;
-use words::zeroed_words;
 
 /// The address of the first allocation. Nothing lies below, so that null and small integers are
 /// never valid addresses.
@@ -36,8 +36,11 @@ const ALIGNMENT: u64 = 256;
 /// How many bytes after each allocation stay unmapped. An access that misses the allocation by less
 /// than this is therefore a fault, and does not reach the next allocation.
 const GUARD: u64 = 1 << 20;
-/// Allocations end below this address, because the generic windows of the other state spaces lie
-/// above.
+/// The address of the first allocation that several memories share. A memory's own allocations end
+/// below.
+const FIRST_SHARED_ADDRESS: u64 = 0x6000_0000_0000;
+/// All allocations end below this address, because the generic windows of the other state spaces
+/// lie above.
 const END_ADDRESS: u64 = 0x7000_0000_0000;
 /// How many freed ranges are remembered, so that an access to one is reported as a use after free.
 const REMEMBERED_FREED: usize = if cfg!(test) { 16 } else { 4096 };
@@ -46,8 +49,21 @@ const REMEMBERED_FREED: usize = if cfg!(test) { 16 } else { 4096 };
 struct State {
     live: BTreeMap<u64, Arc<Allocation>>,
     freed: BTreeMap<u64, u64>,
+    /// The live allocations that another memory owns.
+    borrowed: BTreeSet<u64>,
     next: u64,
     used: u64,
+}
+
+impl State {
+    /// How many bytes are free, if `bytes` bytes are not too many for that.
+    fn room(&self, bytes: u64, capacity: u64) -> Result<u64, MemoryError> {
+        let free = capacity - self.used;
+        if bytes > free {
+            return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity });
+        }
+        Ok(free)
+    }
 }
 
 /// The memory of a simulated device.
@@ -81,8 +97,13 @@ pub struct Memory {
 impl Memory {
     /// An empty device memory that can hold `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Memory {
-        let state =
-            State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
+        let state = State {
+            live: BTreeMap::new(),
+            freed: BTreeMap::new(),
+            borrowed: BTreeSet::new(),
+            next: FIRST_ADDRESS,
+            used: 0,
+        };
         Memory {
             capacity: capacity_bytes,
             notes_writes: false,
@@ -138,29 +159,35 @@ impl Memory {
             return Err(MemoryError::ZeroBytes);
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let free = self.capacity - state.used;
+        let free = state.room(bytes, self.capacity)?;
         let base = state.next;
-        if bytes > free || bytes > END_ADDRESS.saturating_sub(base + GUARD + ALIGNMENT) {
-            return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity: self.capacity });
-        }
-        let words = zeroed_words(bytes)?;
-        let written = if self.notes_writes { Some(Written::none(bytes)?) } else { None };
-        state.next = (base + bytes).next_multiple_of(ALIGNMENT) + GUARD;
+        let next = end_of(base, bytes, FIRST_SHARED_ADDRESS).ok_or(MemoryError::OutOfMemory {
+            asked: bytes,
+            free,
+            capacity: self.capacity,
+        })?;
+        let allocation = Allocation::new(base, bytes, self.notes_writes)?;
+        state.next = next;
         state.used += bytes;
-        state.live.insert(base, Arc::new(Allocation { base, bytes, words, written }));
+        state.live.insert(base, Arc::new(allocation));
         Ok(base)
     }
 
     /// Frees an allocation. A launch that is running can access it until the launch ends.
     ///
+    /// An allocation of [`Memory::alloc_shared`] stays in the other memories until they free it
+    /// too.
+    ///
     /// # Errors
-    /// [`MemoryError::NotAnAllocation`] if [`Memory::alloc`] did not return `address`, or if the
-    /// allocation was freed before.
+    /// [`MemoryError::NotAnAllocation`] if no allocation of this memory starts at `address`, or if
+    /// it was freed before.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let allocation =
             state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
-        state.used -= allocation.bytes;
+        if !state.borrowed.remove(&address) {
+            state.used -= allocation.bytes;
+        }
         state.freed.insert(address, allocation.bytes);
         if state.freed.len() > REMEMBERED_FREED {
             state.freed.pop_first();
@@ -282,12 +309,13 @@ impl Memory {
         }
     }
 
-    /// How many bytes all live allocations have together.
+    /// How many bytes all live allocations have together, without those that another memory owns.
     pub fn used(&self) -> u64 {
         self.state.read().unwrap_or_else(PoisonError::into_inner).used
     }
 
-    /// How many bytes all live allocations may have together.
+    /// How many bytes all live allocations may have together, without those that another memory
+    /// owns.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -331,14 +359,10 @@ impl Memory {
 
     /// Treats all allocated bytes as written.
     pub(crate) fn assume_written(&self) {
-        if self.notes_writes {
-            self.state
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .live
-                .values()
-                .for_each(|a| a.assume_written());
-        }
+        // A memory without a record may hold allocations of which another memory keeps a record.
+        let first = if self.notes_writes { 0 } else { FIRST_SHARED_ADDRESS };
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.live.range(first..).for_each(|(_, a)| a.assume_written());
     }
 
     /// Treats all bytes of the allocation at `base` as written.
@@ -352,6 +376,13 @@ impl Memory {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         MemoryView { live: state.live.values().cloned().collect(), freed: state.freed.clone() }
     }
+}
+
+/// Where the allocation after one of `bytes` bytes at `base` starts; `None` if the range and the
+/// guard behind it do not end below `limit`.
+fn end_of(base: u64, bytes: u64, limit: u64) -> Option<u64> {
+    let fits = bytes <= limit.saturating_sub(base + GUARD + ALIGNMENT);
+    fits.then(|| (base + bytes).next_multiple_of(ALIGNMENT) + GUARD)
 }
 
 #[cfg(test)]
