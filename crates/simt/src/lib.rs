@@ -103,7 +103,8 @@ pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS
 pub use lower::{LoadError, Refusal};
 pub use module::{Kernel, Module, ModuleVariable};
 pub use observe::check::{
-    Checked, MemoryAccess, Party, Report, ReportKind, Severity, check, launch_and_warn,
+    Checked, CheckedTogether, MemoryAccess, Party, Report, ReportKind, Severity, check,
+    check_together, launch_and_warn,
 };
 pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile,

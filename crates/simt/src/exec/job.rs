@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::exec::config::LaunchConfig;
+use crate::exec::launch::Together;
 use crate::exec::memory::MemoryView;
 use crate::exec::print::Printed;
 use crate::module::Kernel;
@@ -11,8 +12,11 @@ use crate::module::Kernel;
 /// blocks run.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
-    /// The number of the launch among those that run together.
+    /// All launches that run together, and the number of this one.
+    pub(crate) launches: &'a [Together<'a>],
     pub(crate) launch: usize,
+    /// The number of the device: that of the first launch with the same memory.
+    pub(crate) device: u32,
     pub(crate) kernel: &'a Kernel,
     pub(crate) config: &'a LaunchConfig,
     /// The bytes of the kernel's parameters.

@@ -24,6 +24,7 @@ mod address;
 mod asynchronous;
 mod atomic;
 mod block;
+pub(crate) mod block_id;
 mod cluster;
 mod cluster_state;
 mod fill;

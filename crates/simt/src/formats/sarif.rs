@@ -156,11 +156,11 @@ impl Log {
 }
 
 fn of_report(report: &Report, accepted: Option<&Suppression>) -> SarifResult {
-    let Report { kind, severity, kernel, module, message, here, other, help, count, .. } = report;
+    let Report { kind, severity, kernel, message, here, other, help, count, .. } = report;
     let related = other.iter().enumerate().map(|(index, other)| Location {
         id: Some(index as u32 + 1),
         message: Some(Text { text: report.describe(other) }),
-        ..of_party(module, other)
+        ..of_party(other)
     });
     let named = LogicalLocation { name: kernel.clone(), kind: "function" };
     let accepted = accepted
@@ -170,7 +170,7 @@ fn of_report(report: &Report, accepted: Option<&Suppression>) -> SarifResult {
         rule_index: 0,
         level: severity.name(),
         message: Text { text: format!("{message}. Help: {help}.") },
-        locations: vec![Location { logical_locations: vec![named], ..of_party(module, here) }],
+        locations: vec![Location { logical_locations: vec![named], ..of_party(here) }],
         related_locations: related.collect(),
         occurrence_count: Some(*count),
         suppressions: accepted.into_iter().collect(),
@@ -215,8 +215,8 @@ fn of_unused(unused: &Suppression, file: &str) -> SarifResult {
     }
 }
 
-fn of_party(module: &str, party: &Party) -> Location {
-    place(module, party.line, &party.instruction, &party.frames)
+fn of_party(party: &Party) -> Location {
+    place(&party.module, party.line, &party.instruction, &party.frames)
 }
 
 /// The place of an instruction: in the source if it is known, and otherwise in the PTX.

@@ -89,8 +89,8 @@ impl Place {
             && matches_path(&self.file, file)
     }
 
-    fn holds_party(&self, module: &str, party: &Party) -> bool {
-        self.holds(module, party.line)
+    fn holds_party(&self, party: &Party) -> bool {
+        self.holds(&party.module, party.line)
             || party.frames.iter().any(|frame| self.holds(&frame.file, frame.line))
     }
 }
@@ -117,10 +117,7 @@ impl Suppression {
         let mut parties = std::iter::once(&report.here).chain(&report.other);
         self.class == report.kind
             && matches(&self.kernel, &report.kernel)
-            && self
-                .place
-                .as_ref()
-                .is_none_or(|place| parties.any(|party| place.holds_party(&report.module, party)))
+            && self.place.as_ref().is_none_or(|place| parties.any(|party| place.holds_party(party)))
     }
 
     /// A note for people on a suppression that accepts no finding. `file` is its file.

@@ -4,9 +4,18 @@
 
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
 
+mod checks;
 mod exchange;
+mod handover;
+mod memory;
+mod stops;
 
-use simt::{Arg, LaunchConfig, Memory, Module, Together, TogetherError, launch_together};
+use std::collections::BTreeSet;
+
+use simt::{
+    Arg, LaunchConfig, Memory, Module, ReportKind, Together, TogetherError, check_together,
+    launch_together,
+};
 
 /// How many words of 64 bits an inbox has.
 const WORDS: usize = 256;
@@ -112,6 +121,20 @@ impl Devices {
         launch_together(&self.launches(modules, configs))
     }
 
+    /// The classes of the reports of `check_together`, and the texts of the reports.
+    #[track_caller]
+    fn check(
+        &self,
+        modules: &[Module],
+        configs: &[LaunchConfig],
+    ) -> (BTreeSet<ReportKind>, String) {
+        let checked = check_together(&self.launches(modules, configs));
+        let checked = checked.unwrap_or_else(|error| panic!("{error}"));
+        let texts: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+        assert_eq!(checked.fault, None, "{texts:?}");
+        (checked.reports.iter().map(|report| report.kind).collect(), texts.join("\n\n"))
+    }
+
     /// The first words of each device's `out`.
     fn words(&self, count: usize) -> Vec<Vec<u32>> {
         let of = |(memory, out): (&Memory, &u64)| {
@@ -136,4 +159,24 @@ fn config(blocks: u32, workers: usize, seed: Option<u64>) -> LaunchConfig {
 /// No seed, and 16 seeds.
 fn seeds() -> impl Iterator<Item = Option<u64>> {
     std::iter::once(None).chain((0..16).map(Some))
+}
+
+/// The classes of the reports of `check_together` on two devices, with all seeds together, and the
+/// texts of the reports with the last seed that has any.
+#[track_caller]
+fn found(modules: &[Module], blocks: u32) -> (BTreeSet<ReportKind>, String) {
+    let mut all = BTreeSet::new();
+    let mut text = String::new();
+    for seed in seeds() {
+        let (kinds, texts) = Devices::new(2).check(modules, &[config(blocks, 1, seed)]);
+        all.extend(kinds);
+        text = if texts.is_empty() { text } else { texts };
+    }
+    (all, text)
+}
+
+/// Asserts that `check_together` finds nothing on two devices, whatever the seed is.
+#[track_caller]
+fn clean(modules: &[Module], blocks: u32) {
+    assert_eq!(found(modules, blocks), (BTreeSet::new(), String::new()));
 }

@@ -141,7 +141,9 @@ pub(crate) fn run_together<O: Observer + Send>(
         .zip(checked.into_iter().zip(&placed))
         .enumerate()
         .map(|(launch, (of, ((params, cluster), (variables, workspace))))| Job {
+            launches,
             launch,
+            device: device_of(launches, launch),
             kernel: of.kernel,
             config: of.config,
             params,
@@ -192,6 +194,12 @@ fn place<'a>(of: &Together<'a>) -> Result<(Arc<[u64]>, Workspace<'a>), LaunchErr
     let variables = variables::place(of.kernel.module(), of.memory).map_err(no_room)?;
     let workspace = Workspace::new(of.kernel, of.config, of.memory).map_err(no_room)?;
     Ok((variables, workspace))
+}
+
+/// The number of the first launch whose memory is the memory of launch number `launch`.
+fn device_of(launches: &[Together<'_>], launch: usize) -> u32 {
+    let same = |of: &Together<'_>| std::ptr::eq(of.memory, launches[launch].memory);
+    launches.iter().position(same).unwrap_or(launch) as u32
 }
 
 /// The seed of launch number `launch`. The first launch has the seed that was given, so that a

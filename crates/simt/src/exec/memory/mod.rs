@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 pub(crate) use allocation::Allocation;
 pub use error::MemoryError;
+pub(crate) use shared::is_shared;
 pub(crate) use view::MemoryView;
 pub(crate) use words::{MergedStores, load, update};
 pub(crate) use written::Written;

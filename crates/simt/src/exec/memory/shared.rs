@@ -13,6 +13,11 @@ use super::{Allocation, END_ADDRESS, FIRST_SHARED_ADDRESS, Memory, MemoryError, 
 /// The address of the next shared allocation.
 static NEXT: AtomicU64 = AtomicU64::new(FIRST_SHARED_ADDRESS);
 
+/// Whether only an allocation that several memories share can have this address.
+pub(crate) const fn is_shared(address: u64) -> bool {
+    address >= FIRST_SHARED_ADDRESS
+}
+
 impl Memory {
     /// Allocates `bytes` bytes of zeros that all `memories` reach at one address, which is returned
     /// and is a multiple of 256. This is how kernels on one device reach the memory of another

@@ -14,10 +14,9 @@ pub(crate) struct MemoryView {
 }
 
 impl MemoryView {
-    /// How many allocations there are. After [`MemoryView::find`] has found an allocation, its
-    /// `hint` is below this number.
-    pub(crate) fn allocations(&self) -> usize {
-        self.live.len()
+    /// All allocations. After [`MemoryView::find`] has found one, `hint` is its index here.
+    pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.live.iter()
     }
 
     /// The allocation that holds `bytes` bytes at `address`. `hint` is the index of the allocation

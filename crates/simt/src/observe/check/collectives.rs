@@ -1,7 +1,7 @@
 //! The reports about warp-level instructions, which cost nothing to find and are therefore given
 //! without checks too.
 
-use super::report::{Found, Party, ReportKind, Reports, Severity, name};
+use super::report::{Found, Party, ReportKind, Reports, Severity, name, pcs_here};
 use super::threads::lanes;
 use crate::exec::config::LaunchConfig;
 use crate::exec::env::Env;
@@ -39,11 +39,11 @@ impl Reports {
             let why = if absent & exist == 0 { "never had a thread" } else { "will not come" };
             let message = format!(
                 "{} waits for the members of mask {members:#010x}, of which {} of warp {} {why}",
-                name(env, env.ticket, thread),
+                name(env, env.id(), thread),
                 Lanes(absent),
                 at.warp
             );
-            let here = Party::new(env, env.ticket, thread, at.pc, None);
+            let here = Party::new(env, env.id(), thread, at.pc, None);
             (
                 message,
                 here,
@@ -56,7 +56,7 @@ impl Reports {
             &Found {
                 kind: ReportKind::AbsentLanes,
                 rank: (Severity::Warning, 0),
-                pcs: (at.pc, at.pc),
+                pcs: pcs_here(env, [at.pc; 2]),
                 times: 1,
                 tell: &tell,
             },
@@ -69,9 +69,9 @@ impl Reports {
         let tell = || {
             let message = format!(
                 "{} reads by a shuffle from a lane that does not take part",
-                name(env, env.ticket, thread)
+                name(env, env.id(), thread)
             );
-            let here = Party::new(env, env.ticket, thread, at.pc, None);
+            let here = Party::new(env, env.id(), thread, at.pc, None);
             (
                 message,
                 here,
@@ -85,7 +85,7 @@ impl Reports {
             &Found {
                 kind: ReportKind::StrayShuffle,
                 rank: (Severity::Warning, 0),
-                pcs: (at.pc, at.pc),
+                pcs: pcs_here(env, [at.pc; 2]),
                 times,
                 tell: &tell,
             },

@@ -11,10 +11,9 @@ use std::collections::HashMap;
 use super::detector::Check;
 use super::findings::{Unwritten, WAIT, access_of};
 use super::flights::Flight;
-use super::known::{Known, learn};
+use super::known::{Known, Reach, learn};
 use super::publish::Release;
-use super::report::{Found, MemoryAccess, Party, Rank, ReportKind, Severity, name};
-use super::shadow::Pages;
+use super::report::{Found, MemoryAccess, Party, Rank, ReportKind, Severity, name, pcs_here};
 use super::sites::UNWATCHED;
 use super::watch::Home;
 use crate::exec::access::Request;
@@ -48,7 +47,7 @@ fn advanced(end: End, bytes: u32) -> End {
 impl Check {
     /// A thread's access to an mbarrier.
     pub(super) fn touch_mbarrier(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell) {
-        let site = self.site_of[at.pc as usize];
+        let site = self.code.site_of[at.pc as usize];
         if site != UNWATCHED {
             let access = self.history.sites[site as usize].access;
             let request = request(env, access, End::Shared(cell), lane, u64::from(MBARRIER_BYTES));
@@ -77,15 +76,15 @@ impl Check {
 
     /// Records that a thread has seen that a phase is complete.
     pub(super) fn learn_phase(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell) {
-        let wide = self.clusters;
+        let reach = if self.code.clusters { Reach::Device } else { Reach::Block };
         if let Some((log, &mut len)) = self.mbarrier_log(env, cell) {
             let thread = at.warp * LANES as u32 + lane;
-            learn(self.order().own_known.entry(thread).or_default(), Known { log, len, wide });
+            learn(self.order().own_known.entry(thread).or_default(), Known { log, len, reach });
         }
     }
 
     pub(super) fn begin_copy(&mut self, env: &Env<'_>, at: At, copy: &Copy) {
-        let site = self.site_of[at.pc as usize];
+        let site = self.code.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
             return;
         }
@@ -99,7 +98,7 @@ impl Check {
             if let End::Shared(cell) = end
                 && bytes > 0
             {
-                let (ticket, thread, row) = (env.ticket, copy.thread, row.clone());
+                let (ticket, thread, row) = (env.id(), copy.thread, row.clone());
                 let flight = Flight {
                     start: cell.offset,
                     end: cell.offset + bytes,
@@ -109,7 +108,7 @@ impl Check {
                     thread,
                     row,
                 };
-                self.flights.0.insert((env.ticket_of(cell.rank), cell.offset), flight);
+                self.flights.0.insert((env.id_of(cell.rank), cell.offset), flight);
             }
         }
         self.tick();
@@ -157,10 +156,10 @@ impl Check {
         let block = self.block.as_mut().expect("a block runs whenever something is observed");
         if home == Home::Global {
             let view = &env.job.memory;
-            if self.global.is_empty() {
-                self.global.resize_with(view.allocations(), Pages::default);
-            }
-            let Some(found) = view.find(address, request.total, &mut self.hint) else { return };
+            self.code.find_shadows(view, &mut self.shadows);
+            let Some(found) = view.find(address, request.total, &mut self.code.hint) else {
+                return;
+            };
             let (first, all) =
                 ((address - found.base) as usize / 4, found.bytes.div_ceil(4) as usize);
             if let Some(written) = found.written.as_ref().filter(|_| request.access == Access::Read)
@@ -168,7 +167,8 @@ impl Check {
                 missing = written.missing((address - found.base) as usize, request.total as usize);
             }
             for word in first..first + words {
-                let cell = (self.global[self.hint].cell(word, all), word);
+                let pages = &mut self.shadows.all[self.code.shadows[self.code.hint]];
+                let cell = (pages.cell(word, all), word);
                 conflict =
                     conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
             }
@@ -200,14 +200,14 @@ impl Check {
     /// Records that the bytes of a copy have arrived. The threads that know of the end of the copy
     /// may read them.
     pub(super) fn end_copy(&mut self, env: &Env<'_>, copy: &Copy) {
-        let site = self.site_of[copy.pc as usize];
+        let site = self.code.site_of[copy.pc as usize];
         if site == UNWATCHED || self.exhausted() {
             return;
         }
         let mut row = None;
         for end in [copy.to, copy.from] {
             if let End::Shared(cell) = end {
-                let flight = self.flights.0.remove(&(env.ticket_of(cell.rank), cell.offset));
+                let flight = self.flights.0.remove(&(env.id_of(cell.rank), cell.offset));
                 row = row.or(flight.map(|flight| flight.row));
             }
         }
@@ -219,7 +219,7 @@ impl Check {
         self.write_end(env, copy, site, own.then_some(stamp));
         if let (Some(cell), Some(row)) = (copy.mbarrier, row) {
             let row = if own { row.with_copy(stamp) } else { row };
-            let ticket = env.ticket_of(copy.rank);
+            let ticket = env.id_of(copy.rank);
             let Check { block, others, history, .. } = self;
             let order = match Home::of_rank(env, cell.rank) {
                 Home::Peer(ticket) => others.get_mut(&ticket).map(|block| &mut block.order),
@@ -230,10 +230,7 @@ impl Check {
                     .heads
                     .entry(u64::from(cell.offset))
                     .or_insert_with(|| history.logs.start());
-                history.logs.append(
-                    log,
-                    Release { ticket, near: Some(row.clone()), far: Some(row), published: None },
-                );
+                history.logs.append(log, Release::of(ticket, &row));
             }
         }
         self.tick();
@@ -245,7 +242,8 @@ impl Check {
         let undefined = self.undefined_bytes(env, copy);
         match copy.to {
             End::Global(address) => {
-                let Some(found) = env.job.memory.find(address, bytes as u64, &mut self.hint) else {
+                let view = &env.job.memory;
+                let Some(found) = view.find(address, bytes as u64, &mut self.code.hint) else {
                     return;
                 };
                 let start = (address - found.base) as usize;
@@ -257,7 +255,8 @@ impl Check {
                 }
                 let Some(stamp) = stamp else { return };
                 for word in start / 4..(start + bytes).div_ceil(4) {
-                    let cell = self.global[self.hint].cell(word, found.bytes.div_ceil(4) as usize);
+                    let pages = &mut self.shadows.all[self.code.shadows[self.code.hint]];
+                    let cell = pages.cell(word, found.bytes.div_ceil(4) as usize);
                     cell.copied(stamp, copy.thread, u32::from(site));
                 }
             }
@@ -293,7 +292,7 @@ impl Check {
         };
         match copy.from {
             End::Global(address) => {
-                let found = env.job.memory.find(address, bytes as u64, &mut self.hint);
+                let found = env.job.memory.find(address, bytes as u64, &mut self.code.hint);
                 found.map_or_else(Vec::new, |found| {
                     let start = (address - found.base) as usize;
                     found.written.as_ref().map_or_else(Vec::new, |written| missing(written, start))
@@ -313,7 +312,7 @@ impl Check {
     /// Reports lanes that access bytes which a copy will still write, or write bytes which a copy
     /// will still read.
     pub(super) fn in_flight(&mut self, env: &Env<'_>, at: At, request: &Request, home: Home) {
-        let block = if let Home::Peer(ticket) = home { ticket } else { env.ticket };
+        let block = if let Home::Peer(ticket) = home { ticket } else { env.id() };
         let found = request.lanes().find_map(|lane| {
             let start = request.addresses[lane] as u32;
             let flight = self.flights.at(block, start, start + request.total as u32)?;
@@ -329,10 +328,11 @@ impl Check {
             let whose = name(env, flight.ticket, flight.thread);
             let message = format!(
                 "{} {access}, which an asynchronous copy that {whose} began still {verb}",
-                name(env, env.ticket, thread)
+                name(env, env.id(), thread)
             );
-            let here = Party::new(env, env.ticket, thread, at.pc, Some(access));
-            let owner = (block != flight.ticket).then(|| env.job.config.grid.position(block));
+            let here = Party::new(env, env.id(), thread, at.pc, Some(access));
+            let owner =
+                (block != flight.ticket).then(|| env.job.config.grid.position(block.ticket));
             let copied = MemoryAccess {
                 access: what,
                 space: FaultSpace::Shared,
@@ -348,7 +348,7 @@ impl Check {
             &Found {
                 kind: ReportKind::InFlight,
                 rank: (Severity::Error, 0),
-                pcs: (at.pc, flight.pc),
+                pcs: pcs_here(env, [at.pc, flight.pc]),
                 times: 1,
                 tell: &tell,
             },
@@ -366,11 +366,11 @@ impl Check {
         for (word, cell) in block.shared.cells.iter().enumerate() {
             for (stamp, thread, site) in history.accesses(cell) {
                 let ticket = history.owner(order, stamp);
-                if ticket == env.ticket {
+                if ticket == env.id() {
                     continue;
                 }
                 let ordered = *asked.entry((stamp, thread)).or_insert_with(|| {
-                    history.logs.knows(env.ticket, &lists, (ticket, thread, stamp))
+                    history.logs.knows(env.id(), &lists, (ticket, thread, stamp))
                 });
                 if ordered {
                     continue;
@@ -392,7 +392,7 @@ impl Check {
                     let help = "put a barrier of the cluster before the exit: barrier.cluster.arrive and barrier.cluster.wait (`cluster.sync()`)";
                     (message, Party::new(env, ticket, thread, info.pc, Some(access)), None, help)
                 };
-                let (kind, pcs) = (ReportKind::EarlyExit, (info.pc, info.pc));
+                let (kind, pcs) = (ReportKind::EarlyExit, pcs_here(env, [info.pc; 2]));
                 let rank = (Severity::Error, 0);
                 reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
             }

@@ -1,46 +1,44 @@
 //! The detector's state while it watches a launch.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::code::Code;
 use super::flights::Flights;
 use super::handover::{Handover, Heard};
 use super::order::BlockOrder;
 use super::publish::Logs;
 use super::report::Reports;
-use super::shadow::{Cell, History, Pages, Pairs, Runs};
+use super::shadow::{Cell, History, Pairs, Runs};
+use super::shadows::Shadows;
 use super::sites::Sites;
 use super::skipped::Parted;
 use super::undefined::{Origins, Stored, Values};
+use crate::exec::block_id::BlockId;
 use crate::exec::env::Env;
+use crate::exec::launch::Together;
 use crate::exec::memory::Written;
-use crate::module::Kernel;
 
-/// The observer that watches all blocks of a launch.
+/// The observer that watches all blocks of all launches.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// By program counter: the number of the instruction's site, or
-    /// [`UNWATCHED`](super::sites::UNWATCHED).
-    pub(super) site_of: Vec<u16>,
+    /// The launch whose block runs, and what is known of it.
+    launch: usize,
+    pub(super) code: Code,
+    /// What is known of each of the other launches.
+    codes: Vec<Code>,
     pub(super) history: History,
     /// The last stamp that was given.
     pub(super) stamp: u32,
     /// The block that runs, and the other blocks that have begun and not ended.
     pub(super) block: Option<Box<Block>>,
-    pub(super) others: HashMap<u64, Box<Block>>,
-    /// The shadows of blocks that have ended, to be used again.
-    pub(super) spare: Vec<Shared>,
-    /// The shadow of each allocation, by the allocation's index.
-    pub(super) global: Vec<Pages>,
-    /// The index of the allocation that the last global access found.
-    pub(super) hint: usize,
-    /// The log of the releases that strong reads of global memory see, by address.
+    pub(super) others: HashMap<BlockId, Box<Block>>,
+    pub(super) shadows: Shadows,
+    /// The log of the releases that strong reads of global memory see, by the name of the word.
     pub(super) heads: HashMap<u64, u32>,
-    /// Whether blocks are launched in clusters.
-    pub(super) clusters: bool,
     /// By the first block of each cluster: the log of the cluster's barrier, and how many releases
     /// the log had at the last complete phase.
-    pub(super) meetings: HashMap<u64, (u32, u32)>,
+    pub(super) meetings: HashMap<BlockId, (u32, u32)>,
     pub(super) flights: Flights,
     pub(super) reports: Reports,
     /// The warps of the block that runs of which some register holds undefined bits.
@@ -49,22 +47,10 @@ pub(super) struct Check {
     pub(super) origins: Origins,
     /// The undefined bits that stores have put into global memory.
     pub(super) stored: Stored,
-    /// For pairs of a load and a compare-and-swap: whether the value of the load is the one that is
-    /// expected.
-    pub(super) expected: HashMap<(u32, u32), bool>,
-    /// For pairs of a load and a store: the shuffles and votes that take the loaded value before
-    /// the store.
-    pub(super) gathers: HashMap<(u32, u32), Vec<u32>>,
-    /// The shuffles and votes that some lanes of a warp have left out.
-    pub(super) partial: HashSet<u32>,
-    /// For pairs of barriers: whether each thread passes at most one of the two.
-    pub(super) alternatives: HashMap<(u32, u32), bool>,
     /// Is there if values may be handed over without a fence.
     pub(super) handover: Option<Box<Handover>>,
     /// The warps of the block that runs of which some lanes wait at a barrier for the others.
     pub(super) parted: u32,
-    /// By barrier: the instructions behind it.
-    pub(super) behind: HashMap<u32, Arc<HashSet<u32>>>,
 }
 
 #[derive(Debug)]
@@ -93,40 +79,60 @@ pub(super) struct Shared {
 }
 
 impl Check {
-    pub(super) fn new(kernel: &Kernel, clusters: bool) -> Check {
-        let Sites { of, all } = Sites::new(kernel.program(), clusters);
-        let pairs = Pairs::new(all.len());
-        let handover = Handover::new(kernel.program(), &all);
+    pub(super) fn new(launches: &[Together<'_>]) -> Check {
+        let mut codes: Vec<Code> = Vec::new();
+        let mut sites = Vec::new();
+        for (launch, of) in launches.iter().enumerate() {
+            let clusters = of.config.cluster > 1 || of.kernel.wants_cluster();
+            // Launches of one kernel share its sites, because records can number only few.
+            let same = (0..launch).find(|other| {
+                std::ptr::eq(launches[*other].kernel, of.kernel)
+                    && codes[*other].clusters == clusters
+            });
+            let site_of = if let Some(other) = same {
+                Arc::clone(&codes[other].site_of)
+            } else {
+                let found = Sites::new(of.kernel.program(), launch as u32, clusters, sites);
+                sites = found.all;
+                Arc::new(found.of)
+            };
+            codes.push(Code { site_of, clusters, ..Code::default() });
+        }
+        let pairs = Pairs::new(sites.len());
+        let handover = Handover::new(launches, &sites);
         Check {
-            site_of: of,
-            history: History { sites: all, pairs, runs: Runs::default(), logs: Logs::default() },
+            launch: 0,
+            code: codes.first_mut().map(std::mem::take).unwrap_or_default(),
+            codes,
+            history: History { sites, pairs, runs: Runs::default(), logs: Logs::default() },
             stamp: 0,
             block: None,
             others: HashMap::new(),
-            spare: Vec::new(),
-            global: Vec::new(),
-            hint: 0,
+            shadows: Shadows::default(),
             heads: HashMap::new(),
-            clusters,
             meetings: HashMap::new(),
             flights: Flights::default(),
             reports: Reports::default(),
             tainted: 0,
             origins: Origins::default(),
             stored: Stored::default(),
-            expected: HashMap::new(),
-            gathers: HashMap::new(),
-            partial: HashSet::new(),
-            alternatives: HashMap::new(),
             handover,
             parted: 0,
-            behind: HashMap::new(),
+        }
+    }
+
+    /// Makes `launch` the launch whose block runs.
+    pub(super) fn enter(&mut self, launch: usize) {
+        if launch != self.launch {
+            std::mem::swap(&mut self.code, &mut self.codes[self.launch]);
+            std::mem::swap(&mut self.code, &mut self.codes[launch]);
+            self.launch = launch;
         }
     }
 
     /// A block before its first instruction.
-    pub(super) fn begin(&mut self, env: &Env<'_>, ticket: u64) -> Box<Block> {
-        let shared = self.spare.pop().unwrap_or_else(|| {
+    pub(super) fn begin(&mut self, env: &Env<'_>, ticket: BlockId) -> Box<Block> {
+        let shared = self.code.spare.pop().unwrap_or_else(|| {
             let bytes = env.shared.len();
             let cells = vec![Cell::default(); bytes.div_ceil(4)].into_boxed_slice();
             let local = Written::none_of_block(env.local.len());

@@ -1,10 +1,10 @@
 //! The detector's work at each event of the interpreter.
 
 use super::detector::Check;
-use super::known::{Known, Observed, is_wide, learn};
+use super::known::{Known, Observed, Reach, learn};
 use super::order::BlockOrder;
 use super::publish::Release;
-use super::report::{Found, Party, ReportKind, Severity, name};
+use super::report::{Found, Party, ReportKind, Severity, name, pcs_here};
 use super::shadow::Cell;
 use super::threads::lanes;
 use crate::exec::access::Request;
@@ -20,14 +20,15 @@ impl Observer for Check {
     const NOTES_WRITES: bool = true;
 
     fn resume(&mut self, env: &Env<'_>) {
-        if self.block.as_ref().is_some_and(|block| block.order.ticket == env.ticket) {
+        if self.block.as_ref().is_some_and(|block| block.order.ticket == env.id()) {
             return;
         }
         if let Some(block) = self.block.take() {
             self.others.insert(block.order.ticket, block);
         }
+        self.enter(env.job.launch);
         (self.tainted, self.parted) = (0, 0);
-        if let Some(block) = self.others.remove(&env.ticket) {
+        if let Some(block) = self.others.remove(&env.id()) {
             self.tainted = block.values.tainted();
             self.parted = block.parted.keys().fold(0, |warps, warp| warps | 1 << warp);
             self.block = Some(block);
@@ -39,10 +40,10 @@ impl Observer for Check {
         // Other blocks may access the shared memory of a block before that block first runs, so all
         // blocks of the cluster begin together.
         for rank in (0..env.cluster.size).filter(|rank| *rank != env.rank) {
-            let block = self.begin(env, env.ticket_of(rank));
+            let block = self.begin(env, env.id_of(rank));
             self.others.insert(block.order.ticket, block);
         }
-        self.block = Some(self.begin(env, env.ticket));
+        self.block = Some(self.begin(env, env.id()));
         self.tick();
     }
 
@@ -91,7 +92,7 @@ impl Observer for Check {
     }
 
     fn fence(&mut self, _env: &Env<'_>, at: At, mask: u32, sem: FenceSem, scope: Scope) {
-        let wide = is_wide(scope, self.clusters);
+        let reach = Reach::of(scope, self.code.clusters);
         let order = self.order();
         for thread in lanes(mask).map(|lane| at.warp * LANES as u32 + lane) {
             if sem != FenceSem::Release
@@ -99,12 +100,12 @@ impl Observer for Check {
             {
                 let known = order.own_known.entry(thread).or_default();
                 for Observed { known: new, .. } in seen {
-                    learn(known, Known { wide: new.wide && wide, ..new });
+                    learn(known, Known { reach: new.reach.min(reach), ..new });
                 }
             }
             if sem != FenceSem::Acquire {
                 let row = order.row(thread);
-                order.fences.fence(thread, row, wide);
+                order.fences.fence(thread, &row, reach);
             }
         }
         self.tick();
@@ -131,10 +132,10 @@ impl Observer for Check {
             let tell = || {
                 let message = format!(
                     "{} waits at barrier {id} while thread {} waits at another of its instructions",
-                    name(env, env.ticket, a),
+                    name(env, env.id(), a),
                     env.job.config.block.position(u64::from(b))
                 );
-                let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
+                let party = |thread, pc| Party::new(env, env.id(), thread, pc, None);
                 let help = if alternatives {
                     "PTX lets the two meet, but CUDA C++ leaves it undefined: let all threads of the block reach the same barrier"
                 } else {
@@ -142,7 +143,7 @@ impl Observer for Check {
                 };
                 (message, party(a, at.pc), Some(party(b, first.2)), help)
             };
-            let (kind, pcs) = (ReportKind::DivergentBarrier, (at.pc, first.2));
+            let (kind, pcs) = (ReportKind::DivergentBarrier, pcs_here(env, [at.pc, first.2]));
             let severity = if alternatives { Severity::Warning } else { Severity::Error };
             let rank = (severity, 0);
             self.reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
@@ -188,11 +189,11 @@ impl Observer for Check {
     }
 
     fn cluster_barrier(&mut self, env: &Env<'_>) {
-        let first = env.ticket_of(0);
+        let first = env.id_of(0);
         let log =
             self.meetings.get(&first).map_or_else(|| self.history.logs.start(), |(log, _)| *log);
         for rank in 0..env.cluster.size {
-            let ticket = env.ticket_of(rank);
+            let ticket = env.id_of(rank);
             let order = if rank == env.rank {
                 Some(
                     &mut self
@@ -205,18 +206,16 @@ impl Observer for Check {
                 self.others.get_mut(&ticket).map(|block| &mut block.order)
             };
             if let Some(row) = order.and_then(BlockOrder::meet_cluster) {
-                self.history.logs.append(
-                    log,
-                    Release { ticket, near: Some(row.clone()), far: Some(row), published: None },
-                );
+                self.history.logs.append(log, Release::of(ticket, &row));
             }
         }
         self.meetings.insert(first, (log, self.history.logs.len(log)));
     }
 
     fn cluster_wait(&mut self, env: &Env<'_>, at: At, mask: u32) {
-        if let Some(&(log, len)) = self.meetings.get(&env.ticket_of(0)) {
-            self.order().leave_cluster(at.warp, mask, Known { log, len, wide: true }, env.live);
+        if let Some(&(log, len)) = self.meetings.get(&env.id_of(0)) {
+            let known = Known { log, len, reach: Reach::Device };
+            self.order().leave_cluster(at.warp, mask, known, env.live);
         }
     }
 
@@ -275,17 +274,17 @@ impl Observer for Check {
     }
 
     fn end(&mut self, env: &Env<'_>) {
-        if self.clusters {
+        if self.code.clusters {
             self.early_exit(env);
         }
         if let Some(block) = self.block.take() {
             let mut shared = block.shared;
             shared.written.clear();
             shared.local.clear();
-            if self.clusters {
+            if self.code.clusters {
                 shared.cells.fill(Cell::default());
             }
-            self.spare.push(shared);
+            self.code.spare.push(shared);
         }
     }
 }

@@ -85,12 +85,16 @@ impl Check {
         (pc, here): (u32, Site),
         there: Site,
     ) -> bool {
+        if here.launch != there.launch {
+            return false;
+        }
         let plain = |site: Site| site.access == Access::Read && !site.is_strong();
         let (load, swap) = match (here.access, there.access) {
             (Access::Atomic, Access::Read) if plain(there) => (there.pc, pc),
             (Access::Read, Access::Atomic) if plain(here) => (pc, there.pc),
             _ => return false,
         };
-        *self.expected.entry((load, swap)).or_insert_with(|| is_expected(env.program, load, swap))
+        let known = self.code.expected.entry((load, swap));
+        *known.or_insert_with(|| is_expected(env.program, load, swap))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::detector::Check;
 use super::report::{
-    Found, MemoryAccess, Party, Rank, ReportKind, Severity, conflict_message, name,
+    Found, MemoryAccess, Party, Rank, ReportKind, Severity, conflict_message, name, pcs_here,
 };
 use super::shadow::{Conflict, Relation};
 use super::sites::{Site, UNWATCHED};
@@ -64,8 +64,8 @@ impl Check {
         let word = (here_access.address & !31) + word as u64 * 4 % 32;
         let address = if bytes < 4 { word + u64::from(earlier.byte) } else { word & !(bytes - 1) };
         let shared = request.space == Space::Shared;
-        let home = env.ticket_of(env.rank_of(request.peer));
-        let owner = (shared && home != ticket).then(|| env.job.config.grid.position(home));
+        let home = env.id_of(env.rank_of(request.peer));
+        let owner = (shared && home != ticket).then(|| env.job.config.grid.position(home.ticket));
         let other_access =
             MemoryAccess { access: there.access, address, bytes, owner, ..here_access };
         let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
@@ -96,6 +96,10 @@ impl Check {
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 ", but the scope of one does not hold the other's block"
             }
+            Relation::OtherDevice if info.is_strong() && there.is_strong() => {
+                ", but the scope of one does not hold the other's device"
+            }
+            Relation::OtherDevice => ", and nothing orders the two devices",
             Relation::OtherBlock if shared => {
                 ", and no barrier of the cluster orders the two blocks"
             }
@@ -123,6 +127,15 @@ impl Check {
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 "give both accesses a scope that holds both blocks: .gpu"
             }
+            Relation::OtherDevice if info.is_strong() && there.is_strong() => {
+                "give both accesses a scope that holds both devices: .sys"
+            }
+            Relation::OtherDevice if atomic => {
+                "make both accesses atomic with the scope .sys, or let a fence.sys, an atomic flag of that scope and another fence.sys order the two"
+            }
+            Relation::OtherDevice => {
+                "devices run in any order: let each write to words of its own, or put a flag of the scope .sys and fences of that scope (`__threadfence_system`) between the two"
+            }
             Relation::OtherBlock if atomic => {
                 "make both accesses atomic, or let a fence, an atomic flag and another fence order the two"
             }
@@ -149,11 +162,11 @@ impl Check {
                 (ticket, earlier.thread, &other_access),
                 why,
             );
-            let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
+            let here = Party::new(env, env.id(), thread, at.pc, Some(here_access));
             let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
             (message, here, Some(other), help)
         };
-        let (rank, pcs) = ((severity, 0), (at.pc, there.pc));
+        let (rank, pcs) = ((severity, 0), [(env.id().launch, at.pc), (ticket.launch, there.pc)]);
         self.reports.add(env, &Found { kind, rank, pcs, times: 1, tell: &tell });
     }
 
@@ -174,13 +187,14 @@ impl Check {
                 1 => "of which nothing has written 1".to_owned(),
                 n => format!("of which nothing has written {n}"),
             };
-            let message = format!("{} {access} {missing}", name(env, env.ticket, thread));
+            let message = format!("{} {access} {missing}", name(env, env.id(), thread));
             let help = write_first(request.space);
-            (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
+            (message, Party::new(env, env.id(), thread, at.pc, Some(access)), None, help)
         };
         let (kind, times) =
             (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
-        self.reports.add(env, &Found { kind, rank, pcs: (at.pc, at.pc), times, tell: &tell });
+        self.reports
+            .add(env, &Found { kind, rank, pcs: pcs_here(env, [at.pc; 2]), times, tell: &tell });
     }
 
     /// Reports lanes of one store that write different values to one address. Returns the lanes
@@ -207,7 +221,7 @@ impl Check {
         for pair in by_address.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
             let (first, second) = (pair[0].1, pair[1].1);
             overwritten |= 1 << first;
-            let site = self.site_of[at.pc as usize];
+            let site = self.code.site_of[at.pc as usize];
             let watched = matches!(request.space, Space::Global | Space::Generic | Space::Shared)
                 && site != UNWATCHED;
             if !watched || self.history.sites[site as usize].is_strong() || same(first, second) {
@@ -219,9 +233,9 @@ impl Check {
                 let position = env.job.config.block.position(u64::from(b));
                 let message = format!(
                     "{} {access}, and thread {position} writes another value there in the same instruction",
-                    name(env, env.ticket, a)
+                    name(env, env.id(), a)
                 );
-                let party = |thread| Party::new(env, env.ticket, thread, at.pc, Some(access));
+                let party = |thread| Party::new(env, env.id(), thread, at.pc, Some(access));
                 (
                     message,
                     party(a),
@@ -234,7 +248,7 @@ impl Check {
                 &Found {
                     kind: ReportKind::Race,
                     rank: (Severity::Error, 0),
-                    pcs: (at.pc, at.pc),
+                    pcs: pcs_here(env, [at.pc; 2]),
                     times: 1,
                     tell: &tell,
                 },

@@ -187,7 +187,7 @@ impl Check {
             return;
         };
         let Collective::Shuffle { target, .. } = **collective else { return };
-        let origin = Origin { pc: at.pc, ticket: env.ticket, warp: at.warp, read: None };
+        let origin = Origin { pc: at.pc, ticket: env.id(), warp: at.warp, read: None };
         let origin = self.origins.add(origin);
         let mut out = Undefined::default();
         for lane in lanes(strays) {

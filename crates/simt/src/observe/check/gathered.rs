@@ -47,7 +47,7 @@ impl Check {
             |lane: usize| meeting.lanes >> lane & 1 == 1 && meeting.members[lane] != u32::MAX;
         let apart = matches!(meeting.kind, MeetingKind::Collective { apart: true, .. });
         if apart || (0..LANES).any(left_out) {
-            self.partial.insert(at.pc);
+            self.code.partial.insert(at.pc);
         }
     }
 
@@ -62,10 +62,11 @@ impl Check {
         if here.access != Access::Write || there.access != Access::Read {
             return false;
         }
-        let takers = self
+        let code = &mut self.code;
+        let takers = code
             .gathers
             .entry((there.pc, pc))
             .or_insert_with(|| between(env.program, there.pc, pc));
-        takers.iter().any(|taker| !self.partial.contains(taker))
+        takers.iter().any(|taker| !code.partial.contains(taker))
     }
 }

@@ -34,18 +34,20 @@ use std::sync::Arc;
 use super::detector::Check;
 use super::findings::access_of;
 use super::influence::{Influence, Influences, repeats};
-use super::known::{Known, learn, merge};
+use super::known::{Known, Reach, learn, merge};
 use super::order::BlockOrder;
 use super::publish::{Logs, Release};
 use super::report::{Found, MemoryAccess, Party, ReportKind, Severity, conflict_message};
 use super::shadow::{Cell, Conflict, History, Present, Relation};
+use super::shadows::word_key;
 use super::sites::Site;
 use super::threads::{lanes, warp_of};
 use crate::exec::access::Request;
 use crate::exec::env::Env;
+use crate::exec::launch::Together;
 use crate::exec::observer::At;
 use crate::fault::Access;
-use crate::ir::{Program, Space};
+use crate::ir::Space;
 use crate::registers::LANES;
 
 /// At most this many writes to flags are remembered in a launch.
@@ -69,17 +71,18 @@ enum Role {
 #[derive(Debug)]
 pub(super) struct Handover {
     roles: Vec<Role>,
-    /// The log of the writes that strong reads of global memory see, by address.
+    /// The log of the writes that strong reads of global memory see, by the name of the word.
     heads: HashMap<u64, u32>,
-    /// In each release, `near` is what the thread knew at the write, and `far` what it had fenced.
+    /// In each release, the row for the block is what the thread knew at the write, and the others
+    /// are what it had fenced.
     logs: Logs,
     writes: usize,
     /// By log: the address, and the site that reads the flag there and says most.
     flags: Vec<(u64, Option<u32>)>,
 }
 
-/// The writes to flags that the threads of a block have seen. In these records, `wide` says that a
-/// barrier of the block or of the warp came after the read of the flag.
+/// The writes to flags that the threads of a block have seen. In these records, a reach beyond the
+/// block says that a barrier of the block or of the warp came after the read of the flag.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     all: Arc<Vec<Known>>,
@@ -95,7 +98,7 @@ impl Heard {
         }
         let met = |list: &mut Arc<Vec<Known>>, seen: &[Known]| {
             for known in seen {
-                learn(list, Known { wide: true, ..*known });
+                learn(list, Known { reach: Reach::System, ..*known });
             }
         };
         if whole {
@@ -121,17 +124,19 @@ impl Heard {
 }
 
 impl Handover {
-    /// `None` if no handover is possible in the kernel.
-    pub(super) fn new(program: &Program, sites: &[Site]) -> Option<Box<Handover>> {
+    /// `None` if no handover is possible in the kernels, whose sites are `sites`.
+    pub(super) fn new(launches: &[Together<'_>], sites: &[Site]) -> Option<Box<Handover>> {
         if !sites.iter().any(|site| site.is_strong() && site.access == Access::Read) {
             return None;
         }
-        let influences = Influences::new(program);
+        let influences: Vec<Influences> =
+            launches.iter().map(|of| Influences::new(of.kernel.program())).collect();
         let role = |site: &Site| {
+            let program = launches[site.launch as usize].kernel.program();
             if !site.is_strong() || site.copies || site.access == Access::Write {
                 return Role::None;
             }
-            match (influences.of(site.pc), site.access) {
+            match (influences[site.launch as usize].of(site.pc), site.access) {
                 (Influence::None, Access::Read) => Role::Payload,
                 (Influence::None, _) => Role::None,
                 (found, Access::Read) => {
@@ -167,9 +172,10 @@ impl Handover {
         (number, site): (u32, Site),
         address: u64,
     ) {
-        let head = self.heads.get(&address).copied();
+        let key = word_key(order.ticket, address);
+        let head = self.heads.get(&key).copied();
         if let (Some(log), role @ Role::Flag { .. }) = (head, self.roles[number as usize]) {
-            let known = Known { log, len: self.logs.len(log), wide: false };
+            let known = Known { log, len: self.logs.len(log), reach: Reach::Block };
             learn(heard.own.entry(thread).or_default(), known);
             let best = &mut self.flags[log as usize].1;
             let weight = |role| match role {
@@ -189,16 +195,16 @@ impl Handover {
             self.flags.push((address, None));
             self.logs.start()
         });
-        self.heads.insert(address, log);
+        self.heads.insert(key, log);
         let row = order.row(thread);
-        let fenced = if site.ordering.releases() {
-            Some(row.clone())
+        let mut rows = if site.ordering.releases() {
+            std::array::from_fn(|_| Some(row.clone()))
         } else {
-            order.fences.of(thread)[1].clone()
+            order.fences.of(thread)
         };
-        let (near, far) = (Some(row), fenced.filter(|_| site.is_wide()));
-        let published = order.published.clone().filter(|_| site.is_wide());
-        self.logs.append(log, Release { ticket: order.ticket, near, far, published });
+        rows[Reach::Block as usize] = Some(row);
+        let published = order.published.as_ref();
+        self.logs.append(log, Release::within(site.reach, order.ticket, rows, published));
     }
 }
 
@@ -226,12 +232,13 @@ impl History {
             return None;
         }
         let ticket = self.block_of(order, earlier.stamp);
-        let relation = match ticket == order.ticket {
-            true if warp_of(thread) == warp_of(earlier.thread) => return None,
-            true => Relation::SameBlock,
-            false if present.info.is_wide() && there.is_wide() => Relation::OtherBlock,
-            false => return None,
-        };
+        let distance = Reach::between(ticket, order.ticket);
+        if distance > present.info.reach.min(there.reach)
+            || distance == Reach::Block && warp_of(thread) == warp_of(earlier.thread)
+        {
+            return None;
+        }
+        let relation = Relation::at(distance);
         let ordered = self.is_ordered(order, ticket, thread, earlier);
         (!ordered).then_some(Conflict { thread, word, earlier, ticket, relation })
     }
@@ -263,25 +270,24 @@ impl Check {
     ) {
         let (Some(handover), Some(block)) = (&self.handover, &self.block) else { return };
         let Conflict { thread, word, earlier, ticket, relation } = *conflict;
-        let other_block = relation == Relation::OtherBlock;
+        let other_block = relation != Relation::SameBlock;
+        let distance = Reach::between(ticket, env.id());
         let store = (ticket, earlier.thread, earlier.stamp);
         let lane = thread as usize % LANES;
         let here_access = access_of(env, request, lane);
         let payload = here_access.address & !3..here_access.address + here_access.bytes;
         let mut flags = block.heard.lists(thread).filter(|known| {
             let (address, _) = handover.flags[known.log as usize];
-            let whole = Known { wide: true, ..**known };
-            !payload.contains(&address) && handover.logs.publishes(ticket, &whole, store)
+            !payload.contains(&address) && handover.logs.includes(known, Reach::Block, store)
         });
         let Some(known) = flags.next() else { return };
         let (address, Some(flag)) = handover.flags[known.log as usize] else { return };
-        let is_fenced = |known: &Known| {
-            let whole = Known { wide: true, ..*known };
-            handover.logs.publishes(u64::MAX, &whole, store)
-        };
+        let is_fenced =
+            |known: &Known| handover.logs.includes(known, distance.max(Reach::Device), store);
+        let met = |known: &Known| known.reach > Reach::Block;
         let fenced = is_fenced(known);
         // Programs rely everywhere on a barrier in the place of the second fence.
-        if fenced && known.wide || flags.any(|known| known.wide && is_fenced(known)) {
+        if fenced && met(known) || flags.any(|known| met(known) && is_fenced(known)) {
             return;
         }
         let severity = match handover.roles[flag as usize] {
@@ -297,7 +303,8 @@ impl Check {
         let other_access =
             MemoryAccess { access: there.access, address: start, bytes, ..here_access };
         let tell = || {
-            let line = env.program.places[flag.pc as usize].line;
+            let program = env.job.launches[flag.launch as usize].kernel.program();
+            let line = program.places[flag.pc as usize].line;
             let missing = match (other_block, fenced) {
                 (false, _) => "no two fences order the accesses of the two threads",
                 (true, true) => {
@@ -314,13 +321,18 @@ impl Check {
                 (ticket, earlier.thread, &other_access),
                 &why,
             );
-            let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
+            let here = Party::new(env, env.id(), thread, at.pc, Some(here_access));
             let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
-            let help = "volatile and relaxed accesses order nothing between different words: put a fence (`device_fence`, `__threadfence`) before the write of the flag, and another after the read of the flag";
+            let help = if relation == Relation::OtherDevice {
+                "volatile and relaxed accesses order nothing between different words: put a fence of the scope .sys (`__threadfence_system`) before the write of the flag, and another after the read of the flag"
+            } else {
+                "volatile and relaxed accesses order nothing between different words: put a fence (`device_fence`, `__threadfence`) before the write of the flag, and another after the read of the flag"
+            };
             (message, here, Some(other), help)
         };
         let (kind, rank) = (ReportKind::MissingFence, (severity, u8::from(!fenced)));
-        let found = Found { kind, rank, pcs: (at.pc, there.pc), times: 1, tell: &tell };
+        let pcs = [(env.id().launch, at.pc), (ticket.launch, there.pc)];
+        let found = Found { kind, rank, pcs, times: 1, tell: &tell };
         self.reports.add(env, &found);
     }
 

@@ -3,24 +3,47 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::exec::block_id::BlockId;
 use crate::ptx::ast::Scope;
 
-/// Whether a scope reaches beyond the block. In a launch with clusters, the cluster's scope does.
-pub(super) const fn is_wide(scope: Scope, clusters: bool) -> bool {
-    match scope {
-        Scope::Cta => false,
-        Scope::Cluster => clusters,
-        Scope::Gpu | Scope::Sys => true,
+/// How far a scope reaches, or how far apart two blocks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Reach {
+    Block,
+    Device,
+    System,
+}
+
+impl Reach {
+    /// The reach of a scope. In a launch with clusters, the cluster's scope counts as the device's.
+    pub(super) const fn of(scope: Scope, clusters: bool) -> Reach {
+        match scope {
+            Scope::Cluster if clusters => Reach::Device,
+            Scope::Cta | Scope::Cluster => Reach::Block,
+            Scope::Gpu => Reach::Device,
+            Scope::Sys => Reach::System,
+        }
+    }
+
+    /// The smallest reach of a scope that holds both blocks.
+    pub(super) fn between(a: BlockId, b: BlockId) -> Reach {
+        if a == b {
+            Reach::Block
+        } else if a.device == b.device {
+            Reach::Device
+        } else {
+            Reach::System
+        }
     }
 }
 
-/// Knowledge of the first `len` releases of a log. Unless `wide` is set, only the releases of the
-/// holder's own block are known.
+/// Knowledge of the first `len` releases of a log. Only the releases of blocks within `reach` of
+/// the holder's block are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) log: u32,
     pub(super) len: u32,
-    pub(super) wide: bool,
+    pub(super) reach: Reach,
 }
 
 /// The releases that a strong read has seen.
@@ -33,7 +56,7 @@ pub(super) struct Observed {
 
 /// Adds knowledge of one log to a list.
 pub(super) fn learn(list: &mut Arc<Vec<Known>>, new: Known) {
-    match list.iter().position(|old| old.log == new.log && old.wide == new.wide) {
+    match list.iter().position(|old| old.log == new.log && old.reach == new.reach) {
         Some(i) if list[i].len >= new.len => {}
         Some(i) => Arc::make_mut(list)[i].len = new.len,
         None => Arc::make_mut(list).push(new),
@@ -52,7 +75,7 @@ pub(super) fn merge(list: &mut Arc<Vec<Known>>, other: &Arc<Vec<Known>>) {
 /// Adds the releases that a strong read has seen.
 pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
     let same =
-        |old: &&mut Observed| old.known.log == new.known.log && old.known.wide == new.known.wide;
+        |old: &&mut Observed| old.known.log == new.known.log && old.known.reach == new.known.reach;
     match list.iter_mut().find(same) {
         Some(old) => {
             old.known.len = old.known.len.max(new.known.len);

@@ -80,6 +80,7 @@
 //! the flag is reported as [`ReportKind::WarpSynchronous`], although the program would work: use
 //! `ld.relaxed` or an atomic instead.
 
+mod code;
 mod collectives;
 mod copies;
 mod detector;
@@ -100,9 +101,11 @@ mod reads;
 mod report;
 mod row;
 mod shadow;
+mod shadows;
 mod sites;
 mod skipped;
 mod threads;
+mod together;
 mod undefined;
 mod uses;
 mod watch;
@@ -111,13 +114,13 @@ pub(crate) use collectives::Warnings;
 pub use collectives::launch_and_warn;
 pub(crate) use report::Reports;
 pub use report::{MemoryAccess, Party, Report, ReportKind, Severity};
+pub use together::{CheckedTogether, check_together};
 
 use crate::exec::config::LaunchConfig;
-use crate::exec::launch::{Arg, LaunchError, run};
+use crate::exec::launch::{Arg, LaunchError, Together, TogetherError};
 use crate::exec::memory::Memory;
 use crate::fault::Fault;
 use crate::module::Kernel;
-use detector::Check;
 
 /// The findings of a checked launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,10 +176,8 @@ pub fn check(
     args: &[Arg],
     memory: &Memory,
 ) -> Result<Checked, LaunchError> {
-    let workers = config.workers.map(|workers| workers.min(1)).or(Some(1));
-    let config = LaunchConfig { workers, ..*config };
-    let clusters = config.cluster > 1 || kernel.wants_cluster();
-    let (checks, fault) = run(kernel, &config, args, memory, || Check::new(kernel, clusters))?;
-    let reports = checks.into_iter().flat_map(|check| check.reports.all).collect();
-    Ok(Checked { reports, fault })
+    let checked = check_together(&[Together { kernel, config, args, memory }])
+        .map_err(|TogetherError { error, .. }| error)?;
+    let CheckedTogether { reports, fault } = checked;
+    Ok(Checked { reports, fault: fault.map(|(_, fault)| fault) })
 }

@@ -13,6 +13,7 @@ use super::known::{Arrived, Known, Observed, learn, merge};
 use super::publish::{Fences, Published};
 use super::row::Row;
 use super::threads::{WARPS, lane_of, lanes, warp_of};
+use crate::exec::block_id::BlockId;
 use crate::registers::LANES;
 
 /// A table for 32 warps or 32 lanes. The entry in a row and a column is the stamp up to which the
@@ -58,7 +59,7 @@ struct Meeting {
 /// The knowledge that the threads of a block have of each other.
 #[derive(Debug)]
 pub(super) struct BlockOrder {
-    pub(super) ticket: u64,
+    pub(super) ticket: BlockId,
     /// The current stamp.
     pub(super) now: u32,
     /// All stamps from this one to `now` belong to this block.
@@ -92,7 +93,7 @@ pub(super) struct BlockOrder {
 
 impl BlockOrder {
     /// A block of `threads` threads that begins at stamp `now`.
-    pub(super) fn new(ticket: u64, threads: u32, now: u32) -> BlockOrder {
+    pub(super) fn new(ticket: BlockId, threads: u32, now: u32) -> BlockOrder {
         let warps = (0..threads.div_ceil(LANES as u32)).map(|warp| {
             let lanes = (threads - warp * LANES as u32).min(LANES as u32);
             WarpOrder { alive: u32::MAX >> (LANES as u32 - lanes), ..WarpOrder::default() }
@@ -258,7 +259,7 @@ impl BlockOrder {
         }
         learn(&mut self.known, known);
         self.own_known.retain(|_, list| {
-            list.iter().any(|own| (own.log, own.wide) != (known.log, known.wide))
+            list.iter().any(|own| (own.log, own.reach) != (known.log, known.reach))
         });
         let alive = self
             .warps

@@ -4,10 +4,12 @@ use super::detector::{Block, Check};
 use super::findings::{Unwritten, access_of};
 use super::operands::{loaded, old_values};
 use super::report::{MemoryAccess, Severity};
+use super::shadows::word_key;
 use super::threads::lanes;
 use super::undefined::{From, Origin, Register, Undefined, register};
 use super::uses::Use;
 use crate::exec::access::Request;
+use crate::exec::block_id::BlockId;
 use crate::exec::env::Env;
 use crate::exec::memory::Written;
 use crate::exec::observer::At;
@@ -21,7 +23,7 @@ use crate::registers::{File, LANES};
 enum Place {
     Global(u64),
     /// An offset into the shared memory of the block that runs, or of another block.
-    Shared(Option<u64>, u64),
+    Shared(Option<BlockId>, u64),
     /// An offset into the local memory of the block's threads.
     Local(u64),
 }
@@ -36,8 +38,8 @@ impl Place {
                 Place::Local((thread * env.program.local_stride()) as u64 + address)
             }
             Space::Shared | Space::Cluster => {
-                let home = env.ticket_of(env.rank_of(request.peer));
-                Place::Shared((home != env.ticket).then_some(home), address)
+                let home = env.id_of(env.rank_of(request.peer));
+                Place::Shared((home != env.id()).then_some(home), address)
             }
             Space::Global | Space::Generic | Space::Param => Place::Global(address),
         }
@@ -96,7 +98,7 @@ impl Check {
         let accesses = (0..LANES)
             .map(|lane| MemoryAccess { access: Access::Read, ..access_of(env, request, lane) });
         let read = Some((request.space, accesses.collect()));
-        let origin = Origin { pc: at.pc, ticket: env.ticket, warp: at.warp, read };
+        let origin = Origin { pc: at.pc, ticket: env.id(), warp: at.warp, read };
         let origin = self.origins.add(origin);
         for (target, bits) in targets {
             let mut out = Undefined::default();
@@ -198,7 +200,9 @@ impl Check {
         }
         for byte in undefined {
             match place {
-                Place::Global(address) => self.stored.put(false, address + byte, from),
+                Place::Global(address) => {
+                    self.stored.put(false, word_key(env.id(), address) + byte, from);
+                }
                 Place::Shared(Some(home), start) => {
                     if let Some(block) = self.others.get_mut(&home) {
                         block.stored.put(false, start + byte, from);
@@ -228,7 +232,7 @@ impl Check {
                 Some((&self.others.get(&home)?.shared.written, start))
             }
             Place::Global(address) => {
-                let found = env.job.memory.find(address, bytes, &mut self.hint)?;
+                let found = env.job.memory.find(address, bytes, &mut self.code.hint)?;
                 Some((found.written.as_ref()?, address - found.base))
             }
         }
@@ -268,7 +272,7 @@ impl Check {
             Place::Shared(Some(home), start) => {
                 self.others.get(&home)?.stored.within(false, start, bytes)
             }
-            Place::Global(address) => self.stored.within(false, address, bytes),
+            Place::Global(address) => self.stored.within(false, word_key(env.id(), address), bytes),
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::dim::Dim3;
+use crate::exec::block_id::BlockId;
 use crate::exec::env::Env;
+use crate::exec::launch::Together;
 use crate::fault::{Access, SourceLines, Space};
 use crate::ptx::ast::Frame;
 
@@ -185,12 +187,17 @@ impl fmt::Display for MemoryAccess {
 /// One party of a finding: a thread at an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
+    /// The position of the thread's launch in the list of [`check_together`](crate::check_together),
+    /// from 0; `None` if one launch was checked alone.
+    pub launch: Option<usize>,
     /// The block of the thread.
     pub block: Dim3,
     /// The position of the thread in its block.
     pub thread: Dim3,
     /// The access of the thread, if the finding is about memory.
     pub access: Option<MemoryAccess>,
+    /// The name of the thread's module, usually its file.
+    pub module: String,
     /// The line of the PTX text, from 1.
     pub line: u32,
     /// The instruction as written.
@@ -203,17 +210,20 @@ pub struct Party {
 impl Party {
     pub(super) fn new(
         env: &Env<'_>,
-        ticket: u64,
+        ticket: BlockId,
         thread: u32,
         pc: u32,
         access: Option<MemoryAccess>,
     ) -> Party {
-        let kernel = env.job.kernel;
-        let place = env.program.places[pc as usize];
+        let launches = env.job.launches;
+        let Together { kernel, config, .. } = launches[ticket.launch as usize];
+        let place = kernel.program().places[pc as usize];
         Party {
-            block: env.job.config.grid.position(ticket),
-            thread: env.job.config.block.position(u64::from(thread)),
+            launch: (launches.len() > 1).then_some(ticket.launch as usize),
+            block: config.grid.position(ticket.ticket),
+            thread: config.block.position(u64::from(thread)),
             access,
+            module: kernel.module_name().to_owned(),
             line: place.line,
             instruction: kernel.text(place),
             frames: kernel.frames(place),
@@ -226,9 +236,9 @@ impl Party {
         words.find(|word| !word.starts_with('@')).is_some_and(|name| name.starts_with("bar"))
     }
 
-    fn place<'a>(&'a self, module: &'a str) -> SourceLines<'a> {
+    fn place(&self) -> SourceLines<'_> {
         SourceLines {
-            module,
+            module: &self.module,
             frames: &self.frames,
             line: self.line,
             instruction: &self.instruction,
@@ -268,7 +278,7 @@ pub struct Report {
 impl Report {
     /// What the other party does.
     pub(crate) fn describe(&self, other: &Party) -> String {
-        let who = format!("thread {} of block {}", other.thread, other.block);
+        let who = name_of(other.thread, other.block, other.launch);
         match other.access {
             Some(access) => format!("{who} {access}"),
             None if self.kind == ReportKind::StrayShuffle => format!("{who} gets the value here"),
@@ -281,10 +291,10 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}[{}]: {}", self.severity, self.kind, self.message)?;
-        write!(f, "{}", self.here.place(&self.module))?;
+        write!(f, "{}", self.here.place())?;
         if let Some(other) = &self.other {
             writeln!(f, "other: {}", self.describe(other))?;
-            write!(f, "{}", other.place(&self.module))?;
+            write!(f, "{}", other.place())?;
         }
         write!(f, "help: {}", self.help)?;
         match self.count {
@@ -299,29 +309,35 @@ impl fmt::Display for Report {
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     pub(super) all: Vec<Report>,
-    /// By class and places: the index of the report, and the rank of what it says.
-    known: HashMap<(ReportKind, u32, u32), (usize, Rank)>,
+    /// By class and places: the index of the report, and the rank of what it says. A place is the
+    /// first launch of its kernel and an offset into the text.
+    known: HashMap<(ReportKind, [(usize, u32); 2]), (usize, Rank)>,
 }
 
 /// Of the findings of one class at the same places, the report describes the one with the greatest
 /// rank: its severity, and how much it says among the findings of this severity.
 pub(super) type Rank = (Severity, u8);
 
-/// One finding: its class, its rank, the program counters of both parties, how often it occurred,
-/// and a function that gives the rest if the report has to be written.
+/// One finding: its class, its rank, the launches and program counters of both parties, how often
+/// it occurred, and a function that gives the rest if the report has to be written.
 pub(super) struct Found<'a> {
     pub(super) kind: ReportKind,
     pub(super) rank: Rank,
-    pub(super) pcs: (u32, u32),
+    pub(super) pcs: [(u32, u32); 2],
     pub(super) times: u64,
     pub(super) tell: &'a dyn Fn() -> (String, Party, Option<Party>, &'static str),
 }
 
 impl Reports {
     pub(super) fn add(&mut self, env: &Env<'_>, found: &Found<'_>) {
-        let start = |pc: u32| env.program.places[pc as usize].start;
-        let (a, b) = (start(found.pcs.0), start(found.pcs.1));
-        let key = (found.kind, a.min(b), a.max(b));
+        let launches = env.job.launches;
+        let mut places = found.pcs.map(|(launch, pc)| {
+            let kernel = launches[launch as usize].kernel;
+            let first = launches.iter().position(|of| std::ptr::eq(of.kernel, kernel));
+            (first.unwrap_or_default(), kernel.program().places[pc as usize].start)
+        });
+        places.sort_unstable();
+        let key = (found.kind, places);
         match self.known.get_mut(&key) {
             Some((_, rank)) if *rank > found.rank => {}
             Some((index, rank)) if *rank == found.rank => self.all[*index].count += found.times,
@@ -356,13 +372,27 @@ impl Found<'_> {
     }
 }
 
+/// The program counters of two places in the launch that runs.
+pub(super) fn pcs_here(env: &Env<'_>, pcs: [u32; 2]) -> [(u32, u32); 2] {
+    pcs.map(|pc| (env.id().launch, pc))
+}
+
 /// The name of a thread in messages, such as `thread (1,0,0) of block (0,0,0)`.
-pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
-    let config = env.job.config;
-    format!(
-        "thread {} of block {}",
+fn name_of(thread: Dim3, block: Dim3, launch: Option<usize>) -> String {
+    match launch {
+        Some(launch) => format!("thread {thread} of block {block} of launch {launch}"),
+        None => format!("thread {thread} of block {block}"),
+    }
+}
+
+/// The name of a thread of one of the launches.
+pub(super) fn name(env: &Env<'_>, ticket: BlockId, thread: u32) -> String {
+    let launches = env.job.launches;
+    let config = launches[ticket.launch as usize].config;
+    name_of(
         config.block.position(u64::from(thread)),
-        config.grid.position(ticket)
+        config.grid.position(ticket.ticket),
+        (launches.len() > 1).then_some(ticket.launch as usize),
     )
 }
 
@@ -370,13 +400,13 @@ pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
 pub(super) fn conflict_message(
     env: &Env<'_>,
     (thread, here): (u32, &MemoryAccess),
-    (ticket, other_thread, earlier): (u64, u32, &MemoryAccess),
+    (ticket, other_thread, earlier): (BlockId, u32, &MemoryAccess),
     why: &str,
 ) -> String {
-    let who = if ticket == env.ticket {
+    let who = if ticket == env.id() {
         format!("thread {}", env.job.config.block.position(u64::from(other_thread)))
     } else {
         name(env, ticket, other_thread)
     };
-    format!("{} {here} that {who} {}{why}", name(env, env.ticket, thread), earlier.past())
+    format!("{} {here} that {who} {}{why}", name(env, env.id(), thread), earlier.past())
 }

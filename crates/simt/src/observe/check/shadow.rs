@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::known::Reach;
 use super::order::BlockOrder;
 use super::publish::Logs;
 use super::sites::{MAX_SITES, Site};
 use super::threads::warp_of;
+use crate::exec::block_id::BlockId;
 
 /// How many words one page of global shadow covers: 16 KiB of memory.
 const PAGE: usize = 1 << 12;
@@ -89,6 +91,18 @@ pub(super) enum Relation {
     SameWarp,
     SameBlock,
     OtherBlock,
+    OtherDevice,
+}
+
+impl Relation {
+    /// The relation of threads in different warps whose blocks are this far apart.
+    pub(super) const fn at(distance: Reach) -> Relation {
+        match distance {
+            Reach::Block => Relation::SameBlock,
+            Reach::Device => Relation::OtherBlock,
+            Reach::System => Relation::OtherDevice,
+        }
+    }
 }
 
 /// Two accesses that nothing orders.
@@ -98,24 +112,24 @@ pub(super) struct Conflict {
     /// The word's number in its allocation or in shared memory.
     pub(super) word: usize,
     pub(super) earlier: Earlier,
-    pub(super) ticket: u64,
+    pub(super) ticket: BlockId,
     pub(super) relation: Relation,
 }
 
 /// The blocks to which stamps belong: for each run of stamps of one block, the first stamp and the
 /// block.
 #[derive(Debug, Default)]
-pub(super) struct Runs(Vec<(u32, u64)>);
+pub(super) struct Runs(Vec<(u32, BlockId)>);
 
 impl Runs {
     /// Adds a stamp of block `ticket`; it is larger than all stamps before.
-    pub(super) fn push(&mut self, stamp: u32, ticket: u64) {
+    pub(super) fn push(&mut self, stamp: u32, ticket: BlockId) {
         if self.0.last().is_none_or(|(_, last)| *last != ticket) {
             self.0.push((stamp, ticket));
         }
     }
 
-    fn owner(&self, stamp: u32) -> u64 {
+    fn owner(&self, stamp: u32) -> BlockId {
         let after = self.0.partition_point(|(start, _)| *start <= stamp);
         self.0[after - 1].1
     }
@@ -230,7 +244,7 @@ impl History {
         cell: &mut Cell,
         thread: u32,
         byte: u32,
-    ) -> Option<(Earlier, u64, Relation)> {
+    ) -> Option<(Earlier, BlockId, Relation)> {
         for stamp in [&mut cell.write_stamp, &mut cell.read_stamp] {
             *stamp = if *stamp < present.born { 0 } else { *stamp };
         }
@@ -259,7 +273,7 @@ impl History {
     }
 
     /// The block to which `stamp` belongs, as the block that runs sees it.
-    pub(super) fn owner(&self, order: &BlockOrder, stamp: u32) -> u64 {
+    pub(super) fn owner(&self, order: &BlockOrder, stamp: u32) -> BlockId {
         self.block_of(order, stamp)
     }
 
@@ -325,14 +339,14 @@ impl History {
         }
     }
 
-    pub(super) fn block_of(&self, order: &BlockOrder, stamp: u32) -> u64 {
+    pub(super) fn block_of(&self, order: &BlockOrder, stamp: u32) -> BlockId {
         if stamp >= order.run_start { order.ticket } else { self.runs.owner(stamp) }
     }
 
     pub(super) fn is_ordered(
         &self,
         order: &BlockOrder,
-        ticket: u64,
+        ticket: BlockId,
         thread: u32,
         earlier: Earlier,
     ) -> bool {
@@ -355,24 +369,20 @@ impl History {
         thread: u32,
         byte: u32,
         earlier: Earlier,
-    ) -> Option<(Earlier, u64, Relation)> {
+    ) -> Option<(Earlier, BlockId, Relation)> {
         let (here, there) = (present.info, self.sites[earlier.site as usize]);
         if here.bytes_of_word(byte) & there.bytes_of_word(earlier.byte) == 0 {
             return None;
         }
         let ticket = self.block_of(order, earlier.stamp);
-        let relation = if ticket != order.ticket {
-            Relation::OtherBlock
-        } else if thread == earlier.thread {
-            return None;
-        } else if warp_of(thread) == warp_of(earlier.thread) {
-            Relation::SameWarp
-        } else {
-            Relation::SameBlock
+        let distance = Reach::between(ticket, order.ticket);
+        let relation = match Relation::at(distance) {
+            Relation::SameBlock if thread == earlier.thread => return None,
+            Relation::SameBlock if warp_of(thread) == warp_of(earlier.thread) => Relation::SameWarp,
+            relation => relation,
         };
         if here.is_strong() && there.is_strong() {
-            let include_each_other =
-                relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
+            let include_each_other = distance <= here.reach.min(there.reach);
             let cover_each_other = here.is_as_wide_as(there);
             // Code that relies on lock step uses volatile shared memory.
             let lock_step = present.shared

@@ -5,7 +5,7 @@ use crate::ir::layout::MBARRIER_BYTES;
 use crate::ir::{Async, Op, Program};
 use crate::ptx::ast::{self, Ordering, Scope};
 
-use super::known::is_wide;
+use super::known::Reach;
 
 /// The site of an instruction that is not watched, because it does not access memory, accesses a
 /// constant or a parameter, or comes after [`MAX_SITES`] others.
@@ -24,6 +24,8 @@ fn relaxed(ordering: Ordering) -> Ordering {
 /// A memory instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site {
+    /// The first launch with the kernel of the instruction.
+    pub(super) launch: u32,
     pub(super) pc: u32,
     pub(super) access: Access,
     /// How many bytes each lane accesses.
@@ -32,8 +34,8 @@ pub(super) struct Site {
     /// (PTX ISA, "Vector Data-types").
     width: u32,
     pub(super) ordering: Ordering,
-    /// Whether the scope of the access reaches beyond the block.
-    wide: bool,
+    /// How far the scope of the access reaches.
+    pub(super) reach: Reach,
     /// Whether the site is one end of an asynchronous copy.
     pub(super) copies: bool,
 }
@@ -48,10 +50,6 @@ impl Site {
     /// "Morally Strong Operations").
     pub(super) fn is_as_wide_as(self, other: Site) -> bool {
         self.width == other.width
-    }
-
-    pub(super) fn is_wide(self) -> bool {
-        self.wide
     }
 
     pub(super) fn is_volatile(self) -> bool {
@@ -74,12 +72,13 @@ pub(super) struct Sites {
     /// By program counter: the number of the site, or [`UNWATCHED`]. For a copy this is the site of
     /// its writes, and the next number is the site of its reads.
     pub(super) of: Vec<u16>,
+    /// The sites of the kernels before, and of this one.
     pub(super) all: Vec<Site>,
 }
 
 impl Sites {
-    pub(super) fn new(program: &Program, clusters: bool) -> Sites {
-        let mut all = Vec::new();
+    /// The sites of a kernel whose first launch is `launch`. They follow those in `all`.
+    pub(super) fn new(program: &Program, launch: u32, clusters: bool, mut all: Vec<Site>) -> Sites {
         let of = program.code.iter().enumerate().map(|(pc, inst)| {
             let (access, bytes, ordering, copies) = match &inst.op {
                 Op::Load(load) if load.written == ast::Space::Const => return UNWATCHED,
@@ -122,7 +121,8 @@ impl Sites {
             // mbarriers count as ordering the blocks of a cluster even with their default scope,
             // which is the block's, because all programs write them that way.
             let met = clusters && matches!(inst.op, Op::TryWait(_) | Op::Async(_));
-            let wide = ordering.scope().is_some_and(|scope| met || is_wide(scope, clusters));
+            let reach = ordering.scope().map_or(Reach::Block, |scope| Reach::of(scope, clusters));
+            let reach = if met { reach.max(Reach::Device) } else { reach };
             let width = match &inst.op {
                 Op::Load(load) => load.width,
                 Op::Store(store) => store.width,
@@ -130,7 +130,8 @@ impl Sites {
                 Op::Atomic(atomic) => atomic.ty.size(),
                 _ => bytes,
             };
-            let site = Site { pc: pc as u32, access, bytes, width, ordering, wide, copies };
+            let site =
+                Site { launch, pc: pc as u32, access, bytes, width, ordering, reach, copies };
             all.push(site);
             if copies {
                 all.push(Site { access: Access::Read, ..site });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::detector::Check;
 use super::influence::{leading_to, reachable};
-use super::report::{Found, Party, ReportKind, Severity};
+use super::report::{Found, Party, ReportKind, Severity, pcs_here};
 use crate::exec::env::Env;
 use crate::exec::observer::At;
 use crate::fault::Lanes;
@@ -61,7 +61,7 @@ impl Check {
     /// Whether each thread passes at most one of two barriers of the block. Where the two meet, all
     /// threads are at the same barrier then, as PTX sees it.
     pub(super) fn are_alternatives(&mut self, program: &Program, a: u32, b: u32) -> bool {
-        let known = self.alternatives.entry((a, b));
+        let known = self.code.alternatives.entry((a, b));
         *known.or_insert_with(|| apart(program, a, b))
     }
 
@@ -72,7 +72,7 @@ impl Check {
         match block.parted.get_mut(&at.warp) {
             Some(parted) if parted.pc == at.pc => parted.waiting = mask,
             _ => {
-                let behind = self.behind.entry(at.pc);
+                let behind = self.code.behind.entry(at.pc);
                 let behind =
                     Arc::clone(behind.or_insert_with(|| Arc::new(behind_of(env.program, at.pc))));
                 let parted = Parted { pc: at.pc, waiting: mask, skipped: 0, behind };
@@ -138,7 +138,7 @@ impl Check {
     ) {
         let party = |pc, lanes: u32| {
             let thread = at.warp * LANES as u32 + lanes.trailing_zeros();
-            Party::new(env, env.ticket, thread, pc, None)
+            Party::new(env, env.id(), thread, pc, None)
         };
         let tell = || {
             let block = env.job.config.grid.position(env.ticket);
@@ -150,6 +150,9 @@ impl Check {
             }
         };
         let (kind, rank) = (ReportKind::DivergentBarrier, (severity, 0));
-        self.reports.add(env, &Found { kind, rank, pcs: (pc, at.pc), times: 1, tell: &tell });
+        self.reports.add(
+            env,
+            &Found { kind, rank, pcs: pcs_here(env, [pc, at.pc]), times: 1, tell: &tell },
+        );
     }
 }

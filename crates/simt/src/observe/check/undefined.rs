@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use super::report::MemoryAccess;
+use crate::exec::block_id::BlockId;
 pub(super) use crate::exec::exchange::{Register, register};
 use crate::ir::Space;
 use crate::registers::{LANES, lanes_of};
@@ -152,7 +153,7 @@ pub(super) struct From {
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     pub(super) pc: u32,
-    pub(super) ticket: u64,
+    pub(super) ticket: BlockId,
     pub(super) warp: u32,
     /// The space that was read, and the access of each lane; `None` for a shuffle.
     pub(super) read: Option<(Space, Vec<MemoryAccess>)>,
@@ -162,7 +163,7 @@ pub(super) struct Origin {
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     all: Vec<Origin>,
-    first: HashMap<u32, u32>,
+    first: HashMap<(u32, u32), u32>,
 }
 
 impl Origins {
@@ -170,11 +171,11 @@ impl Origins {
     pub(super) fn add(&mut self, origin: Origin) -> u32 {
         let number = self.all.len() as u32;
         if self.all.len() >= MAX_ORIGINS
-            && let Some(first) = self.first.get(&origin.pc)
+            && let Some(first) = self.first.get(&(origin.ticket.launch, origin.pc))
         {
             return *first;
         }
-        self.first.entry(origin.pc).or_insert(number);
+        self.first.entry((origin.ticket.launch, origin.pc)).or_insert(number);
         self.all.push(origin);
         number
     }

@@ -72,7 +72,7 @@ impl Check {
         let origin = self.origins.get(from).clone();
         let thread = at.warp * LANES as u32 + lane;
         let tell = || {
-            let who = name(env, env.ticket, thread);
+            let who = name(env, env.id(), thread);
             let (source, help) = match &origin.read {
                 Some((space, _)) => ("bytes that nothing has written", write_first(*space)),
                 None => (
@@ -83,7 +83,7 @@ impl Check {
             let access = if let Use::Store(access) = what { Some(access) } else { None };
             let part = if rank.0 == Severity::Error { "that" } else { "of which a part" };
             let message = format!("{who} {} {part} comes from {source}", what.text());
-            let here = Party::new(env, env.ticket, thread, at.pc, access);
+            let here = Party::new(env, env.id(), thread, at.pc, access);
             let read = origin.read.as_ref().map(|(_, all)| all[usize::from(from.lane)]);
             let giver = origin.warp * LANES as u32 + u32::from(from.lane);
             let other = Party::new(env, origin.ticket, giver, origin.pc, read);
@@ -93,7 +93,7 @@ impl Check {
             Some(_) => ReportKind::UninitializedRead,
             None => ReportKind::StrayShuffle,
         };
-        let (pcs, times) = ((origin.pc, origin.pc), u64::from(lanes.count_ones()));
+        let (pcs, times) = ([(origin.ticket.launch, origin.pc); 2], u64::from(lanes.count_ones()));
         self.reports.add(env, &Found { kind, rank, pcs, times, tell: &tell });
     }
 }

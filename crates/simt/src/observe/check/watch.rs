@@ -4,10 +4,12 @@ use super::detector::{Check, Shared};
 use super::findings::Unwritten;
 use super::known::{Known, Observed, learn, observe};
 use super::publish::Release;
-use super::shadow::{Pages, Present, touch_row};
+use super::shadow::{Present, touch_row};
+use super::shadows::word_key;
 use super::sites::{Site, UNWATCHED};
 use super::threads::lanes;
 use crate::exec::access::Request;
+use crate::exec::block_id::BlockId;
 use crate::exec::env::Env;
 use crate::exec::memory::Written;
 use crate::exec::observer::At;
@@ -21,13 +23,13 @@ pub(super) enum Home {
     Global,
     /// Shared memory of the block that runs.
     Own,
-    /// Shared memory of the block with this linear index.
-    Peer(u64),
+    /// Shared memory of this block.
+    Peer(BlockId),
 }
 
 impl Home {
     pub(super) fn of_rank(env: &Env<'_>, rank: u32) -> Home {
-        if rank == env.rank { Home::Own } else { Home::Peer(env.ticket_of(rank)) }
+        if rank == env.rank { Home::Own } else { Home::Peer(env.id_of(rank)) }
     }
 
     pub(super) fn is_shared(self) -> bool {
@@ -52,7 +54,7 @@ impl Check {
         // In a cluster, other blocks write records into a block's shared shadow, so the shadow is
         // emptied before each block.
         let (settled_from, own_from, born) = match home {
-            Home::Own if !self.clusters => (0, block.first, block.first),
+            Home::Own if !self.code.clusters => (0, block.first, block.first),
             _ => (block.order.run_start, block.order.run_start, 0),
         };
         let info = self.history.sites[site as usize];
@@ -76,7 +78,7 @@ impl Check {
         mask: u32,
         unchanged: u32,
     ) {
-        let site = self.site_of[at.pc as usize];
+        let site = self.code.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
             return;
         }
@@ -125,18 +127,16 @@ impl Check {
             }
         } else {
             let view = &env.job.memory;
-            if self.global.is_empty() {
-                self.global.resize_with(view.allocations(), Pages::default);
-            }
+            self.code.find_shadows(view, &mut self.shadows);
             let (low, high) = request.span();
             let whole = (high - low).checked_add(request.total);
-            let found = whole.and_then(|bytes| view.find(low, bytes, &mut self.hint));
+            let found = whole.and_then(|bytes| view.find(low, bytes, &mut self.code.hint));
             if let Some(found) = found {
                 if let Some(written) = &found.written {
                     note_written(written, request, info, found.base, &mut unwritten);
                 }
-                let (pages, words) =
-                    (&mut self.global[self.hint], found.bytes.div_ceil(4) as usize);
+                let pages = &mut self.shadows.all[self.code.shadows[self.code.hint]];
+                let words = found.bytes.div_ceil(4) as usize;
                 let done = row.is_some_and(|row| {
                     let cells = pages.row((row.start - found.base) as usize / 4, row.words, words);
                     cells.is_some_and(|cells| {
@@ -202,6 +202,7 @@ impl Check {
         let Check { block, others, history, heads, .. } = self;
         let order = &mut block.as_mut().expect("a block runs whenever something is observed").order;
         let releases = info.ordering.releases();
+        let address = if home == Home::Global { word_key(order.ticket, address) } else { address };
         if history.logs.is_empty() && order.fences.is_empty() && !releases {
             return;
         }
@@ -218,7 +219,7 @@ impl Check {
         };
         let head = head.copied();
         if let Some(log) = head.filter(|_| info.access != Access::Write) {
-            let known = Known { log, len: history.logs.len(log), wide: info.is_wide() };
+            let known = Known { log, len: history.logs.len(log), reach: info.reach };
             if info.ordering.acquires() {
                 learn(order.own_known.entry(thread).or_default(), known);
             } else {
@@ -229,20 +230,19 @@ impl Check {
         if !info.writes() {
             return;
         }
-        let [near, far] = if releases {
+        let rows = if releases {
             let row = order.row(thread);
-            [Some(row.clone()), Some(row)]
+            std::array::from_fn(|_| Some(row.clone()))
         } else {
             order.fences.of(thread)
         };
-        let far = far.filter(|_| info.is_wide());
-        let published = order.published.clone().filter(|_| info.is_wide());
+        let release = Release::within(info.reach, order.ticket, rows, order.published.as_ref());
         let heads = match (home, peer) {
             (_, Some(heads)) => heads,
             (Home::Own, _) => &mut order.heads,
             _ => heads,
         };
-        if near.is_none() && far.is_none() && published.is_none() {
+        if release.is_empty() {
             if info.access == Access::Write {
                 heads.remove(&address);
             }
@@ -253,7 +253,7 @@ impl Check {
             _ => history.logs.start(),
         };
         heads.insert(address, log);
-        history.logs.append(log, Release { ticket: order.ticket, near, far, published });
+        history.logs.append(log, release);
     }
 }
 
