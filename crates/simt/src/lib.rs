@@ -7,7 +7,9 @@
 //! address. [`count()`] also counts the kernel's instructions and accesses. [`check()`] finds
 //! races, reads of bytes that nothing has written, divergent barriers and wrong masks; each is a
 //! [`Report`] that reads like a compiler's error. [`trace()`] records each access of a small
-//! launch. [`ptx`] is the parser alone. The crate does not know the purpose of the kernels.
+//! launch. [`launch_together`] runs the kernels of several devices side by side, and
+//! [`check_together`] checks them; [`Memory::alloc_shared`] is the memory through which they reach
+//! each other. [`ptx`] is the parser alone. The crate does not know the purpose of the kernels.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};

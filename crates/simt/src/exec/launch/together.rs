@@ -133,7 +133,9 @@ pub(crate) fn run_together<O: Observer + Send>(
     })?;
     let placed = each(launches, place)?;
     if !O::NOTES_WRITES {
-        launches.iter().for_each(|of| of.memory.assume_written());
+        for of in launches {
+            of.memory.assume_written();
+        }
     }
     let first_seed = launches.iter().find_map(|of| of.config.seed);
     let jobs: Vec<Job<'_>> = launches

@@ -8,6 +8,9 @@
 //! include each other, and they cover the same bytes. Each element of a vector is an access of its
 //! own.
 //!
+//! If several launches are checked together, the scopes of blocks on different devices include each
+//! other only if both are `.sys`. Launches with the same memory run on one device.
+//!
 //! The following order two accesses:
 //! - program order;
 //! - barriers of the block, including barriers with a number, with a thread count, or with a

@@ -1,7 +1,7 @@
 //! The knowledge that the threads of a block have of each other's accesses, by barriers and warp
 //! syncs.
 //!
-//! Time is counted in stamps. A stamp is a number that grows, for the whole launch, at each event
+//! Time is counted in stamps. A stamp is a number that grows, for all launches, at each event
 //! that may order something. A stamp therefore belongs to one block, and an access is identified by
 //! its thread and its stamp. Thread t knows the accesses of thread u of its block up to a certain
 //! stamp, with which [`BlockOrder::knows`] compares.

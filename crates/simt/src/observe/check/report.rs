@@ -309,10 +309,12 @@ impl fmt::Display for Report {
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     pub(super) all: Vec<Report>,
-    /// By class and places: the index of the report, and the rank of what it says. A place is the
-    /// first launch of its kernel and an offset into the text.
-    known: HashMap<(ReportKind, [(usize, u32); 2]), (usize, Rank)>,
+    /// By class and places: the index of the report, and the rank of what it says.
+    known: HashMap<(ReportKind, [Place; 2]), (usize, Rank)>,
 }
+
+/// The place of an instruction: the first launch of its kernel, and an offset into the text.
+type Place = (usize, u32);
 
 /// Of the findings of one class at the same places, the report describes the one with the greatest
 /// rank: its severity, and how much it says among the findings of this severity.
