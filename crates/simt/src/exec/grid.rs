@@ -107,9 +107,8 @@ impl Grid<'_> {
                     if all_wait { here.max(1) } else { first.max(mixed.saturating_sub(here)) };
                 first = 1;
                 for _ in 0..more {
-                    let Some((launch, ticket)) = self.next(random.as_mut(), &of_launch) else {
-                        break;
-                    };
+                    let next = self.next(random.as_mut(), &of_launch, grace);
+                    let Some((launch, ticket)) = next else { break };
                     let mut cluster =
                         spare[launch].pop().unwrap_or_else(|| Cluster::new(&self.jobs[launch]));
                     cluster.start(ticket);
@@ -153,6 +152,9 @@ impl Grid<'_> {
             let is_stuck = waits && cluster.is_stuck(self.stillness.epoch());
             stuck = stuck.filter(|_| is_stuck);
             self.spent[launch].fetch_add(spent, Relaxed);
+            if self.has_faulted.load(Acquire) {
+                grace += spent;
+            }
             let done = match progress {
                 Ok(Progress::Finished) => true,
                 Ok(_) => {
@@ -160,7 +162,7 @@ impl Grid<'_> {
                         self.report((launch, ticket), cluster.stopped(kind));
                         true
                     } else {
-                        self.is_cancelled((launch, ticket), spent, &mut grace)
+                        self.is_cancelled((launch, ticket), grace)
                     }
                 }
                 Err((ticket, fault)) => {
@@ -181,10 +183,22 @@ impl Grid<'_> {
     }
 
     /// Takes a cluster to start: the number of its launch, and its own number. `of_launch` says how
-    /// many clusters of each launch are resident, and how many may be.
-    fn next(&self, random: Option<&mut Random>, of_launch: &[(u64, u64)]) -> Option<(usize, u64)> {
-        let has_room = |launch: usize| of_launch[launch].0 < of_launch[launch].1;
-        if self.has_faulted.load(Acquire) { None } else { self.tickets.next(random, has_room) }
+    /// many clusters of each launch are resident, and how many may be. Once a block has faulted,
+    /// only launches before its own start blocks, because their faults have priority, and only
+    /// until the worker has spent its grace or no block makes progress.
+    fn next(
+        &self,
+        random: Option<&mut Random>,
+        of_launch: &[(u64, u64)],
+        grace: u64,
+    ) -> Option<(usize, u64)> {
+        let end = match self.first_fault() {
+            None => usize::MAX,
+            Some(_) if grace > GRACE || self.stillness.is_still() => 0,
+            Some((launch, _)) => launch,
+        };
+        let may_start = |launch: usize| launch < end && of_launch[launch].0 < of_launch[launch].1;
+        if end == 0 { None } else { self.tickets.next(random, may_start) }
     }
 
     /// How many warp instructions the next turn has, which is a turn of `launch`.
@@ -225,15 +239,18 @@ impl Grid<'_> {
     /// Returns whether the fault of another block ends the cluster whose first block is `rank`: at
     /// once if the faulted block is lower, and otherwise when the worker has spent its grace or no
     /// block makes progress.
-    fn is_cancelled(&self, rank: Rank, spent: u64, grace: &mut u64) -> bool {
+    fn is_cancelled(&self, rank: Rank, grace: u64) -> bool {
+        let first = self.first_fault();
+        first.is_some_and(|first| first < rank || grace > GRACE || self.stillness.is_still())
+    }
+
+    /// The lowest block that has faulted so far.
+    fn first_fault(&self) -> Option<Rank> {
         if !self.has_faulted.load(Acquire) {
-            return false;
+            return None;
         }
-        *grace += spent;
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        *grace > GRACE
-            || self.stillness.is_still()
-            || fault.as_ref().is_some_and(|(first, _)| *first < rank)
+        fault.as_ref().map(|(rank, _)| *rank)
     }
 
     fn report(&self, rank: Rank, fault: Box<Fault>) {

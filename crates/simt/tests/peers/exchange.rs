@@ -164,33 +164,41 @@ fn no_launch_is_nothing() {
     assert_eq!(launch_together(&[]), Ok(()));
 }
 
-/// Runs a warp on each of two devices, which take numbers from a counter that they share, and
-/// returns the number that each device got.
-fn order(workers: usize, seeds: [Option<u64>; 2]) -> Vec<u32> {
+/// Runs two devices whose blocks take numbers from a counter that the devices share. Returns the
+/// number that each block of each device got.
+fn order(blocks: [u32; 2], seeds: [Option<u64>; 2]) -> [Vec<u32>; 2] {
     let module = kernel(
         "setp.ne.u32 %p1, %r10, 0;
         @%p1 bra done;
         ld.global.u64 %d1, [%d10];
         atom.relaxed.sys.global.add.u32 %r1, [%d1], 1;
-        st.global.u32 [%d11], %r1;
+        mul.wide.u32 %d2, %r11, 4;
+        add.u64 %d2, %d11, %d2;
+        st.global.u32 [%d2], %r1;
     done:",
     );
     let devices = Devices::new(2);
-    let configs = seeds.map(|seed| config(1, workers, seed));
+    let configs = [0, 1].map(|device| config(blocks[device], 1, seeds[device]));
     devices.run(&[module], &configs).unwrap();
-    devices.words(1).concat()
+    [0, 1].map(|device| devices.words(blocks[device] as usize)[device].clone())
+}
+
+#[test]
+fn blocks_start_in_turn() {
+    assert_eq!(order([3, 5], [None; 2]), [vec![0, 2, 4], vec![1, 3, 5, 6, 7]]);
+    assert_eq!(order([2, 1], [None; 2]), [vec![0, 2], vec![1]]);
 }
 
 #[test]
 fn either_device_may_be_first() {
-    assert_eq!(order(1, [None, None]), [0, 1]);
-    let orders: BTreeSet<_> = (0..16).map(|seed| order(1, [Some(seed); 2])).collect();
+    let order = |seeds| order([1, 1], seeds).concat();
+    let orders: BTreeSet<_> = (0..16).map(|seed| order([Some(seed); 2])).collect();
     assert_eq!(orders, [vec![0, 1], vec![1, 0]].into());
-    // A seed of one launch mixes the order of both, and stands for one order.
+    // The seed of one launch mixes the order of both, and stands for one order.
     for seeds in (0..16).flat_map(|seed| [[Some(seed), None], [None, Some(seed)]]) {
-        assert_eq!(order(1, seeds), order(1, seeds));
+        assert_eq!(order(seeds), order(seeds));
     }
-    assert!((0..16).any(|seed| order(1, [None, Some(seed)]) == [1, 0]));
+    assert!((0..16).any(|seed| order([None, Some(seed)]) == [1, 0]));
 }
 
 #[test]

@@ -94,25 +94,35 @@ fn the_fault_of_a_peer_stops_those_that_wait_for_it() {
 
 #[test]
 fn of_several_faults_that_of_the_first_launch_is_returned() {
-    // The first launch faults long after the second, but its block has started by then.
+    // The second launch faults at once. Of the first, block 20 faults much later.
     let late = kernel(
         "mov.u32 %r1, 0;
     count:
         add.u32 %r1, %r1, 1;
-        setp.lt.u32 %p1, %r1, 100000;
+        setp.lt.u32 %p1, %r1, 1000;
         @%p1 bra count;
+        setp.lt.u32 %p1, %r11, 20;
+        @%p1 bra done;
         mov.u64 %d1, 0;
-        st.global.u32 [%d1], %r1;",
+        st.global.u32 [%d1], %r11;
+    done:",
     );
     let early = kernel("mov.u64 %d1, 0; st.global.u32 [%d1], 1;");
-    for (workers, seed) in (1..=3).flat_map(|workers| [None, Some(1)].map(|seed| (workers, seed))) {
-        let modules = [late.clone(), early.clone()];
-        let (launch, fault) = fault(&Devices::new(2), &modules, &[config(1, workers, seed)]);
-        // With a seed, the second launch may end all before a block of the first has started.
-        assert!(launch == 0 || seed.is_some(), "{workers} workers: {fault}");
-        let instruction = if launch == 0 { "[%d1], %r1" } else { "[%d1], 1" };
-        assert!(fault.instruction.contains(instruction), "{fault}");
+    let modules = [kernel(""), late, early];
+    for (workers, seed) in (1..=3).flat_map(|workers| seeds().map(move |seed| (workers, seed))) {
+        let (launch, fault) = fault(&Devices::new(3), &modules, &[config(40, workers, seed)]);
+        assert_eq!(launch, 1, "{workers} workers, seed {seed:?}: {fault}");
+        assert_eq!(fault.block, Dim3 { x: 20, ..FIRST });
     }
+}
+
+#[test]
+fn a_launch_that_never_ends_does_not_hold_up_the_fault_of_a_later_one() {
+    // The first launch has more blocks than can run to their end within the grace.
+    let modules = [endless(), kernel("mov.u64 %d1, 0; st.global.u32 [%d1], 1;")];
+    let config = LaunchConfig { budget: None, ..config(1000, 2, None) };
+    let (launch, fault) = fault(&Devices::new(2), &modules, &[config]);
+    assert_eq!((launch, fault.block), (1, FIRST), "{fault}");
 }
 
 #[test]
