@@ -5,9 +5,10 @@
 //! program counters of its lanes, their registers and their local memory. A warp that returns to an
 //! earlier state therefore repeats its steps for ever. If all warps that have not ended return to
 //! earlier states, and memory does not change from before the first of these states to after the
-//! last, the launch never ends. Cycles are found by Brent's method ("An improved Monte Carlo
-//! factorization algorithm", BIT 20, 1980): each state is compared with a saved one, and the saved
-//! state is replaced after a number of turns that is a power of two.
+//! last, the launch never ends. If several launches run together, these are the warps of all of
+//! them. Cycles are found by Brent's method ("An improved Monte Carlo factorization algorithm",
+//! BIT 20, 1980): each state is compared with a saved one, and the saved state is replaced after a
+//! number of turns that is a power of two.
 //!
 //! A warp that reads a clock never returns to an earlier state, and neither does a warp that counts
 //! its rounds. Such a warp may be meant to end, so only the budget stops it.

@@ -1,10 +1,11 @@
-//! The knowledge that the workers of a launch share: whether anything still changes.
+//! The knowledge that the workers of all launches which run together share: whether anything still
+//! changes.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
-/// The knowledge that the workers of a launch share.
+/// The knowledge that the workers share.
 #[derive(Debug)]
 pub(crate) struct Stillness {
     /// How many turns have changed something.
@@ -44,7 +45,7 @@ impl Stillness {
         self.still.load(Acquire)
     }
 
-    /// Whether the launch never ends although no block has faulted. If a block has faulted, the
+    /// Whether the launches never end although no block has faulted. If a block has faulted, the
     /// others may be waiting for the faulted block, and that is no livelock.
     pub(crate) fn is_livelock(&self) -> bool {
         self.is_still() && !self.faulted.load(Acquire)

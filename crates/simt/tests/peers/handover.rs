@@ -116,6 +116,7 @@ fn a_flag_of_a_narrow_scope_orders_nothing() {
         let others = [ReportKind::Race, ReportKind::MissingFence].into();
         assert!(kinds.contains(&ReportKind::Race) && kinds.is_subset(&others), "{kinds:?}");
         assert!(text.contains("but the scope of one does not hold the other's device"), "{text}");
+        assert!(text.contains("ld.global.u32 %r4") || parts.read != WEAK.read, "{text}");
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) const fn is_shared(address: u64) -> bool {
 impl Memory {
     /// Allocates `bytes` bytes of zeros that all `memories` reach at one address, which is returned
     /// and is a multiple of 256. This is how kernels on one device reach the memory of another
-    /// ("peer access" in CUDA).
+    /// ("peer access" in CUDA). The address depends on what the process has shared before, and is
+    /// not used again.
     ///
     /// The first memory owns the allocation: it counts for [`Memory::used`] there, and in no other
     /// memory. Each memory frees its own view of the allocation by [`Memory::free`], the owner

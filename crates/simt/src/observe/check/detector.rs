@@ -1,4 +1,4 @@
-//! The detector's state while it watches a launch.
+//! The detector's state while it watches one launch or several.
 
 use std::collections::HashMap;
 use std::sync::Arc;
