@@ -8,6 +8,7 @@
 //! `repair.rs`, `segments.rs`, `runs.rs` and `bins.rs` are only simulated.
 
 mod bins;
+mod exchange;
 mod reducer;
 mod repair;
 mod rows;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bench::edit::{Edit, apply};
-use simt::Checked;
+use simt::{Checked, Fault, Report};
 
 /// The seeds of the orders in which the warps run.
 const SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
@@ -18,10 +18,19 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The outcome of a checked launch. `is_right` is asked only if the launch came to its end.
     pub(crate) fn new(checked: &Checked, is_right: impl FnOnce() -> bool) -> Self {
-        let reports = checked.reports.iter().map(|report| (report.kind.name(), report.to_string()));
-        let fault = checked.fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
+        Self::of(&checked.reports, checked.fault.as_deref(), is_right)
+    }
+
+    /// The outcome of a launch with these findings.
+    pub(crate) fn of(
+        reports: &[Report],
+        fault: Option<&Fault>,
+        is_right: impl FnOnce() -> bool,
+    ) -> Self {
+        let is_right = fault.is_none() && is_right();
+        let reports = reports.iter().map(|report| (report.kind.name(), report.to_string()));
+        let fault = fault.iter().map(|fault| (fault.kind.name(), fault.to_string()));
         let (classes, text): (_, Vec<_>) = reports.chain(fault).unzip();
-        let is_right = checked.fault.is_none() && is_right();
         Self { classes, text: text.join("\n"), is_right }
     }
 

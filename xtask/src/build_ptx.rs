@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use cuda_builder::foreign::ForeignBackend;
@@ -33,9 +34,13 @@ pub(crate) struct Args {
     #[arg(long)]
     emit_llvm: bool,
 
-    /// Build only this module, such as reduce3_i32
+    /// Build only this module, such as reduce3_i32, or those that begin so, such as 'rows_sum_*'
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
+
+    /// With --check: build each N-th module only, beginning with number K, counted from 0
+    #[arg(long, value_name = "K/N", requires = "check", conflicts_with = "only")]
+    part: Option<Part>,
 
     #[command(flatten)]
     foreign: Option<ForeignArgs>,
@@ -45,7 +50,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[group(
     requires_all = ["codegen_backend", "rustc", "cuda_std", "out"],
-    conflicts_with_all = ["check", "emit_llvm", "only"],
+    conflicts_with_all = ["check", "emit_llvm", "only", "part"],
 )]
 struct ForeignArgs {
     /// The rustc codegen backend, a shared library
@@ -63,6 +68,26 @@ struct ForeignArgs {
     /// The folder for the PTX and its manifest
     #[arg(long, value_name = "DIR", required = false)]
     out: PathBuf,
+}
+
+/// One of several parts of about the same size.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    part: usize,
+    parts: usize,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(part, parts)| {
+            Some(Self { part: part.parse().ok()?, parts: parts.parse().ok()? })
+        });
+        numbers
+            .filter(|Self { part, parts }| part < parts)
+            .ok_or_else(|| "it is not of the form K/N with K below N, such as 0/4".to_owned())
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -87,6 +112,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Args {
+    /// Whether some modules are left out.
+    fn is_partial(&self) -> bool {
+        self.only.is_some() || self.part.is_some()
+    }
+
     /// The arguments that build all kernels and write them.
     pub(crate) fn whole() -> Self {
         Self {
@@ -95,6 +125,7 @@ impl Args {
             any_compiler: false,
             emit_llvm: false,
             only: None,
+            part: None,
             foreign: None,
         }
     }
@@ -120,12 +151,12 @@ fn same_compiler(committed: &ToolchainVersions, here: &ToolchainVersions) -> any
 /// Builds with one toolchain, and writes the files or checks the committed ones.
 pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<()> {
     eprintln!("compiling with {toolchain}");
-    let parts = split(&render(root, toolchain, args)?, args.only.is_some());
+    let parts = split(&render(root, toolchain, args)?, args.is_partial());
     let mut faults = Vec::new();
     for (folder, mut rendered) in parts {
         let path = root.join(folder.path);
         let built = rendered.manifest.kernels.len();
-        if args.only.is_some() {
+        if args.is_partial() {
             let committed =
                 Manifest::read(&path).context("--only needs a whole build before it")?;
             rendered.manifest = merge(&committed, rendered.manifest);
@@ -150,9 +181,9 @@ pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> any
     Ok(())
 }
 
-/// Splits the built modules by the folder that they belong to. If only a single module was built,
-/// the folder without it is left out.
-fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
+/// Splits the built modules by the folder that they belong to. If modules were left out, so is a
+/// folder without any.
+fn split(rendered: &Rendered, is_partial: bool) -> Vec<(Folder, Rendered)> {
     let of_folder = |folder: Folder| {
         let Rendered { mut manifest, mut files } = rendered.clone();
         manifest.modules.retain(|module| folder.holds(&module.name));
@@ -163,7 +194,7 @@ fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
     FOLDERS
         .into_iter()
         .map(of_folder)
-        .filter(|(_, rendered)| !is_single || !rendered.files.is_empty())
+        .filter(|(_, rendered)| !is_partial || !rendered.files.is_empty())
         .collect()
 }
 
@@ -210,6 +241,9 @@ fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Ren
         let mut builder = recipe::builder(root, arch).emit_llvm_ir(args.emit_llvm);
         if let Some(only) = &args.only {
             builder = builder.only(only);
+        }
+        if let Some(Part { part, parts }) = args.part {
+            builder = builder.part(part, parts);
         }
         let output = builder.compile_with(toolchain)?;
         if args.emit_llvm {

@@ -2,7 +2,7 @@
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
 //! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>`,
-//! `bins_<op>_<type>` and `runs_<what>_<type>`.
+//! `bins_<op>_<type>`, `runs_<what>_<type>` and `exchange_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -18,6 +18,8 @@ const SEGMENTS: &str = "segments_";
 const RUNS: &str = "runs_";
 /// The prefix of the names of production kernels for bins.
 const BINS: &str = "bins_";
+/// The prefix of the names of production kernels that combine the results of several devices.
+const EXCHANGE: &str = "exchange_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -51,6 +53,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(BINS) {
         return bins(name, rest);
+    }
+    if let Some(rest) = name.strip_prefix(EXCHANGE) {
+        return exchange(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -89,7 +94,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS].iter().any(|prefix| name.starts_with(prefix))
+    [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, EXCHANGE].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
@@ -213,6 +218,20 @@ fn bins(name: &str, rest: &str) -> KernelTraits {
         // Blocks have 512 threads at most. The bound leaves a thread as many registers as if so
         // many threads share a multiprocessor twice.
         most_threads: Some(512),
+        ..traits
+    }
+}
+
+/// The traits of `exchange_<op>_<type>`.
+fn exchange(name: &str, rest: &str) -> KernelTraits {
+    let traits = production(name, rest);
+    let op = traits.op.as_deref().unwrap_or_default();
+    KernelTraits {
+        // One barrier when a block has its own results, and one when it has those of all ranks.
+        // Indices are moved between two barriers, and exact sums are summed before one.
+        barriers: Some(if op.starts_with("arg") || op == "exact" { 3 } else { 2 }),
+        // The largest block.
+        most_threads: Some(256),
         ..traits
     }
 }

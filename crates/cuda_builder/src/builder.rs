@@ -89,6 +89,7 @@ pub struct CudaBuilder {
     target_dir: Option<PathBuf>,
     rule: Option<Rule>,
     only: Option<String>,
+    part: Option<(usize, usize)>,
 }
 
 impl fmt::Debug for CudaBuilder {
@@ -114,6 +115,7 @@ impl CudaBuilder {
             target_dir: None,
             rule: None,
             only: None,
+            part: None,
         }
     }
 
@@ -185,10 +187,23 @@ impl CudaBuilder {
         self
     }
 
-    /// Compiles one module and leaves the others out.
+    /// Compiles the module of this name and leaves the others out. If the name ends with `*`, all
+    /// modules are compiled that begin with what stands before it.
     #[must_use]
     pub fn only(mut self, module: impl Into<String>) -> Self {
         self.only = Some(module.into());
+        self
+    }
+
+    /// Compiles each module whose place among all names, in their order and counted from 0, leaves
+    /// the remainder `part` when it is divided by `parts`.
+    ///
+    /// # Panics
+    /// If `part` is not below `parts`.
+    #[must_use]
+    pub fn part(mut self, part: usize, parts: usize) -> Self {
+        assert!(part < parts, "there is no part {part} of {parts}");
+        self.part = Some((part, parts));
         self
     }
 
@@ -200,6 +215,7 @@ impl CudaBuilder {
     pub fn build(mut self) -> Result<PathBuf, CudaBuilderError> {
         self.rule = None;
         self.only = None;
+        self.part = None;
         let path = match &self.copy_to {
             Some(path) => path.clone(),
             None => {
@@ -251,11 +267,22 @@ impl CudaBuilder {
             modules.entry(traits.module.clone()).or_default().push((name.clone(), traits));
         }
         if let Some(only) = &self.only {
-            if !modules.contains_key(only) {
+            let is_wanted = |name: &String| match only.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == only,
+            };
+            if !modules.keys().any(is_wanted) {
                 let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
                 return Err(CudaBuilderError::UnknownModule { name: only.clone(), modules });
             }
-            modules.retain(|name, _| name == only);
+            modules.retain(|name, _| is_wanted(name));
+        }
+        if let Some((part, parts)) = self.part {
+            let mut place = 0;
+            modules.retain(|_, _| {
+                place += 1;
+                (place - 1) % parts == part
+            });
         }
 
         let bounded = ir::bound_blocks(&linked, |name| self.traits(name).most_threads);

@@ -504,6 +504,27 @@ define internal void @__cuda_std_store_relaxed_pair(ptr %target, i64 %low, i64 %
   ret void
 }
 
+; Relaxed loads and stores of all devices and the host: the same sections.
+
+define internal i64 @__cuda_std_load_relaxed_system(ptr %source) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i64 asm sideeffect "ld.relaxed.sys.global.u64 $0, [$1];", "=l,l"(ptr addrspace(1) %global)
+  ret i64 %value
+}
+
+define internal void @__cuda_std_store_relaxed_system(ptr %target, i64 %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %target to ptr addrspace(1)
+  call void asm sideeffect "st.relaxed.sys.global.u64 [$0], $1;", "l,l"(ptr addrspace(1) %global, i64 %value)
+  ret void
+}
+
+; The time: PTX ISA, "%globaltimer".
+
+define internal i64 @__cuda_std_global_time() alwaysinline nounwind {
+  %value = call i64 asm sideeffect "mov.u64 $0, %globaltimer;", "=l"()
+  ret i64 %value
+}
+
 ; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". dp2a uses the low two bytes of its
 ; second operand; LLVM's flag would select the high two.
 

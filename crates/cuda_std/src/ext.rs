@@ -17,3 +17,4 @@ pub mod packed;
 pub mod redux;
 pub mod streaming;
 pub mod target;
+pub mod time;

@@ -25,6 +25,7 @@
 mod accumulator;
 mod cells;
 mod entry;
+mod exchanged;
 mod expansion;
 pub mod item;
 pub mod repair;
@@ -33,6 +34,7 @@ pub mod short;
 use self::accumulator::Accumulator;
 use self::cells::Cells;
 pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
+pub use self::exchanged::CombinedSums;
 use self::item::Float;
 use crate::source::{One, Source};
 use crate::unroll::each;

@@ -72,6 +72,7 @@
 //! | [`mod@runs`] | the skeletons that find segments by keys, flags or lengths |
 //! | [`mod@bins`] | the skeletons that make one result for each of a few keys |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
+//! | [`mod@exchange`] | the skeleton in which several devices combine their results |
 //!
 //! # The launch's contract
 //!
@@ -133,6 +134,7 @@ pub mod block;
 pub mod cut;
 mod entry;
 pub mod exact;
+pub mod exchange;
 pub mod exp;
 pub mod grid;
 pub mod grid_reduction;

@@ -1,6 +1,7 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments. Each is a PTX module of its own.
+//! find segments, and `exchange_<op>_<type>` combine the raw results of several devices. Each is a
+//! PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -34,7 +35,8 @@
 //! - Three are for `ssd` of i8, because with four ptxas spills registers for sm_120.
 
 use warpfold_device::exact::short::ExactSum;
-use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
+use warpfold_device::exact::{CombinedSums, NARROW_LIMBS, Raw, WIDE_LIMBS};
+use warpfold_device::exchange::Combined;
 use warpfold_device::grid_reduction::Ticket;
 use warpfold_device::item::{Bf16, F16};
 use warpfold_device::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
@@ -117,6 +119,13 @@ macro_rules! kernels {
             warpfold_device::segments! {
                 [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw,
                     with (asked: u32) |array| Asking::new(array, asked);
+            }
+        }
+    };
+    (@stamp exchange $op:ident $t:ident ($raw:ty) ()) => {
+        pastey::paste! {
+            warpfold_device::exchange! {
+                [<exchange_ $op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw;
             }
         }
     };
@@ -324,4 +333,27 @@ warpfold_device::lengths! {
 warpfold_device::spans! {
     runs_spans_u32: u32;
     runs_spans_u64: u64;
+}
+
+// Raw results of several devices. Raw results that are alike and are combined alike have one kernel,
+// whatever the operation and the type of the elements; the host knows which.
+kernels! {
+    exchange: [sum product] x [u64 u128 f32 f64] => T;
+    exchange: [and or xor] x [u8 u16 u32 u64 u128] => T;
+    exchange: [min max] x [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 F16 Bf16 f32 f64] => T;
+    exchange: [minimum maximum] x [F16 Bf16 f32 f64] => T;
+    exchange: [minmax] x [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 F16 Bf16 f32 f64] => Extremes<T>;
+    exchange: [argmin argmax] x [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 F16 Bf16 f32 f64] => Indexed<T>;
+    exchange: [argminimum argmaximum] x [F16 Bf16 f32 f64] => Indexed<T>;
+    exchange: [compensated] x [f32 f64] => SumAndError<T>;
+    exchange: [logsumexp] x [f32 f64] => MaxAndSum<T>;
+    exchange: [nansum] x [f64] => CountAndSum;
+    exchange: [moments] x [f64] => CountMeanM2;
+}
+
+warpfold_device::exchange! {
+    exchange_wrapping_u32: Combined<Wrapping> => u32;
+    exchange_checked_u128: Combined<Checked<u128>> => [u64; 3];
+    exchange_exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
+    exchange_exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
 }

@@ -1,5 +1,5 @@
-//! Atomic operations on global memory, which are relaxed and have the scope of the whole device:
-//! PTX `atom.global`, CUDA's `atomicAdd` and others, and relaxed loads and stores.
+//! Atomic operations on global memory, relaxed and of the whole device (those of several devices say
+//! so): PTX `atom.global`, CUDA's `atomicAdd` and others, and relaxed loads and stores.
 //!
 //! They order no other access. If other memory has to be visible after one of them, put a
 //! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory
@@ -195,4 +195,42 @@ pub unsafe fn store_relaxed_pair(target: *mut u64, pair: [u64; 2]) {
     }
     // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_store_relaxed_pair(target, pair[0], pair[1]) }
+}
+
+/// Reads `source`, which other devices or the host may write, in one access that the compiler
+/// neither drops nor repeats: PTX `ld.relaxed.sys`.
+///
+/// # Safety
+/// `source` is global memory, aligned and initialised, and whoever writes it meanwhile does so
+/// atomically, with the scope of the system.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_relaxed_system(source: *const u64) -> u64 {
+    unsafe extern "C" {
+        fn __cuda_std_load_relaxed_system(source: *const u64) -> u64;
+    }
+    // SAFETY: the caller keeps this function's contract.
+    unsafe { __cuda_std_load_relaxed_system(source) }
+}
+
+/// Writes `value` to `target`, which other devices or the host may read, in one access: PTX
+/// `st.relaxed.sys`.
+///
+/// # Safety
+/// `target` is global memory of this device, or of a peer whose memory this device may use, and is
+/// aligned. Whoever uses it meanwhile does so atomically, with the scope of the system.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_relaxed_system(target: *mut u64, value: u64) {
+    unsafe extern "C" {
+        fn __cuda_std_store_relaxed_system(target: *mut u64, value: u64);
+    }
+    // SAFETY: the caller keeps this function's contract.
+    unsafe { __cuda_std_store_relaxed_system(target, value) }
 }

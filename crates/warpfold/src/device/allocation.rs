@@ -19,6 +19,16 @@ impl Allocation {
         Ok(Arc::new(Self { core: Arc::clone(core), address }))
     }
 
+    /// As [`new`](Self::new), for memory that kernels of `peers` use too.
+    pub(super) fn for_peers(
+        core: &Arc<Core>,
+        peers: &[&Arc<Core>],
+        bytes: u64,
+    ) -> Result<Arc<Self>, DeviceError> {
+        let address = core.alloc_for_peers(peers, bytes)?;
+        Ok(Arc::new(Self { core: Arc::clone(core), address }))
+    }
+
     pub(super) fn core(&self) -> &Arc<Core> {
         &self.core
     }

@@ -11,7 +11,7 @@ use std::{
 
 #[cfg(all(feature = "simulator", feature = "testing"))]
 use super::instrument::Observation;
-use super::{Arg, DeviceError, DeviceInfo, LaunchShape};
+use super::{Arg, DeviceError, DeviceInfo, LaunchShape, peers::FailedAt};
 
 /// The purpose for which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +22,41 @@ pub(super) enum Purpose {
     Capture,
 }
 
+/// Whether the kernels of one device can use the memory of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MemorySharing {
+    /// They can.
+    Shared,
+    /// They cannot.
+    Apart,
+}
+
+/// One of several launches of [`BackendStream::launch_together`].
+pub(super) struct BackendLaunch<'a> {
+    pub(super) stream: &'a dyn BackendStream,
+    pub(super) kernel: &'a Arc<dyn LoadedKernel>,
+    pub(super) shape: LaunchShape,
+    pub(super) args: &'a [Arg],
+}
+
 /// The operations of one kind of device, in bytes and addresses. Every address comes from `alloc`,
 /// and every range lies within one allocation, because [`Buffer`](super::Buffer) and
 /// [`View`](super::View) check it.
-pub(super) trait Backend: fmt::Debug + Send + Sync {
+pub(super) trait Backend: Any + fmt::Debug + Send + Sync {
     fn info(&self) -> DeviceInfo;
     fn free_memory(&self) -> Result<u64, DeviceError>;
     /// Allocates `bytes`, at least 1, and returns the address; `None` if there is too little
     /// memory.
     fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError>;
+    /// Lets the kernels of this device use the memory of `peer`, if the machine can do so.
+    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError>;
+    /// As [`alloc`](Self::alloc), for memory that kernels of `peers` use too. These devices reach
+    /// this one.
+    fn alloc_for_peers(
+        &self,
+        peers: &[&dyn Backend],
+        bytes: u64,
+    ) -> Result<Option<u64>, DeviceError>;
     /// Frees the memory, after the work that uses it has ended.
     fn free(&self, address: u64);
     /// Copies `bytes` from the host to `address`. This function and the three below are the plain
@@ -114,6 +140,13 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
         shape: LaunchShape,
         args: &[Arg],
     ) -> Result<(), DeviceError>;
+    /// Launches kernels of different devices of one kind, which may wait for each other. `self` is
+    /// the stream of the first launch. An error names the launch that failed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch), with the memory of all these devices.
+    unsafe fn launch_together(&self, launches: &[BackendLaunch<'_>]) -> Result<(), FailedAt>;
     fn synchronize(&self) -> Result<(), DeviceError>;
     /// Makes an event that is not recorded yet.
     fn new_event(&self) -> Result<Box<dyn BackendEvent>, DeviceError>;

@@ -69,13 +69,31 @@ impl Core {
 
     /// Allocates memory and returns its address; 0 if no bytes are requested.
     pub(super) fn alloc(&self, requested: u128) -> Result<u64, DeviceError> {
+        self.alloc_by(requested, |bytes| self.backend.alloc(bytes))
+    }
+
+    /// As [`alloc`](Self::alloc), for memory that kernels of `peers` use too.
+    pub(super) fn alloc_for_peers(
+        &self,
+        peers: &[&Arc<Self>],
+        bytes: u64,
+    ) -> Result<u64, DeviceError> {
+        let peers: Vec<_> = peers.iter().map(|peer| &*peer.backend).collect();
+        self.alloc_by(bytes.into(), |bytes| self.backend.alloc_for_peers(&peers, bytes))
+    }
+
+    fn alloc_by(
+        &self,
+        requested: u128,
+        alloc: impl FnOnce(u64) -> Result<Option<u64>, DeviceError>,
+    ) -> Result<u64, DeviceError> {
         self.refuse_in_capture("allocate memory")?;
         if requested == 0 {
             return Ok(0);
         }
         let address = match u64::try_from(requested) {
             Ok(bytes) => match self.enter(Call::Alloc, || format!("allocate {bytes} bytes")) {
-                Ok(()) => self.backend.alloc(bytes)?,
+                Ok(()) => alloc(bytes)?,
                 Err(DeviceError::OutOfMemory { .. }) => None,
                 Err(error) => return Err(error),
             },

@@ -78,6 +78,7 @@ mod info;
 #[cfg(all(feature = "simulator", feature = "testing"))]
 pub(crate) mod instrument;
 mod module;
+pub(crate) mod peers;
 mod pinned;
 mod scope;
 #[cfg(feature = "simulator")]

@@ -164,9 +164,7 @@ impl Queue {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture("launch a kernel")?;
         self.core.enter(Call::Launch, || format!("launch {}", kernel.name()))?;
-        if let Some(mut needs) = self.needs() {
-            needs.kernels.push(Arc::clone(&kernel.loaded));
-        }
+        self.note_kernel(kernel);
         self.clean.launch(
             || self.zero_workspace(self),
             || {
@@ -186,6 +184,13 @@ impl Queue {
         self.refuse_if_captured(ACTION)?;
         self.core.enter(Call::Launch, || ACTION.to_owned())?;
         owner.clean.launch(|| self.zero_workspace(owner), || self.stream.launch_graph(graph))
+    }
+
+    /// If this queue records a graph, lets the graph keep the kernel alive.
+    pub(super) fn note_kernel(&self, kernel: &Kernel) {
+        if let Some(mut needs) = self.needs() {
+            needs.kernels.push(Arc::clone(&kernel.loaded));
+        }
     }
 
     /// If this queue records a graph, lets the graph keep `allocation` alive.

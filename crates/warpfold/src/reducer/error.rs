@@ -52,11 +52,14 @@ pub enum Error {
         /// The position where the device comes again.
         second: usize,
     },
-    /// A [`Group`](super::Group) has got more or fewer shards than it has devices.
-    #[error("{shards} shards for {devices} devices: each device takes one")]
+    /// A [`Group`](super::Group) has got more or fewer shards, outputs or streams than it has
+    /// devices.
+    #[error("{given} {what} for {devices} devices: each device takes one")]
     ShardCount {
-        /// The number of shards.
-        shards: usize,
+        /// `shards`, `outputs` or `streams`.
+        what: &'static str,
+        /// The number of these.
+        given: usize,
         /// The number of devices.
         devices: usize,
     },
@@ -70,6 +73,45 @@ pub enum Error {
         device: String,
         /// The error of the shard.
         cause: Box<Error>,
+    },
+    /// The devices of a [`Group`](super::Group) cannot exchange results, because one of them cannot
+    /// use the memory of another one. [`Group::reduce`](super::Group::reduce) needs no such access.
+    #[error(
+        "device {from} of the group cannot use the memory of device {to}, so that their kernels cannot exchange results"
+    )]
+    NotPeers {
+        /// The position of the device, counted from 0.
+        from: usize,
+        /// The position of the device whose memory it cannot use.
+        to: usize,
+    },
+    /// A [`Group`](super::Group) has more devices than can exchange results.
+    #[error("{devices} devices cannot exchange results: {most} can at most")]
+    TooManyDevices {
+        /// The number of devices.
+        devices: usize,
+        /// The greatest number that can exchange results.
+        most: usize,
+    },
+    /// The devices of a [`Group`](super::Group) cannot combine the results of this operation among
+    /// themselves. [`Group::reduce`](super::Group::reduce) combines them on the host.
+    #[error("devices cannot combine the {op} of {item} elements among themselves")]
+    NotExchanged {
+        /// The operation's [name](super::Operation::NAME).
+        op: &'static str,
+        /// The name of the type of the elements.
+        item: &'static str,
+    },
+    /// A device of a [`Group`](super::Group) has waited in vain for the result of another device. An
+    /// [`AllReducer`](super::AllReducer) with this error does not work any more.
+    #[error(
+        "device {waited} of the group has waited for device {absent}, whose result did not come in time"
+    )]
+    Absent {
+        /// The position of the device that waited, counted from 0.
+        waited: usize,
+        /// The position of the device whose result did not come.
+        absent: usize,
     },
     /// The output does not hold exactly one value.
     #[error("the result is 1 value, and the output has {len}")]

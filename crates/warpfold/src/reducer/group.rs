@@ -271,7 +271,7 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
         let shards: Vec<_> = shards.into_iter().collect();
         let (given, devices) = (shards.len(), self.reducers.len());
         if given != devices {
-            return Err(Error::ShardCount { shards: given, devices });
+            return Err(Error::ShardCount { what: "shards", given, devices });
         }
         // The elements of all shards, and those of shards on the host.
         let (mut n, mut copied) = (0, 0);
@@ -318,6 +318,11 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
         whole.finish()
     }
 
+    /// The reducer of each device.
+    pub(super) fn into_reducers(self) -> Vec<Reducer<T, O>> {
+        self.reducers.to_vec()
+    }
+
     /// The error of a shard.
     fn shard_error(&self, shard: usize, error: Error) -> Error {
         shard_error(shard, &self.reducers[shard].device, error)
@@ -325,7 +330,7 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
 }
 
 /// The error of a shard.
-fn shard_error(shard: usize, device: &Device, error: Error) -> Error {
+pub(super) fn shard_error(shard: usize, device: &Device, error: Error) -> Error {
     let info = device.info();
     let device = match info.ordinal {
         Some(ordinal) => format!("GPU {ordinal} ({})", info.name),

@@ -36,7 +36,7 @@ fn each_device_has_one_shard() {
     for shards in [0, 1, 2, 4] {
         let error = group.reduce(vec![&values[..]; shards], Sum).unwrap_err();
         assert!(
-            matches!(error, Error::ShardCount { shards: given, devices: 3 } if given == shards),
+            matches!(error, Error::ShardCount { what: "shards", given, devices: 3 } if given == shards),
             "{error:?}"
         );
     }

@@ -8,6 +8,7 @@
 
 use super::item::Rounded;
 use super::{Raw, flag};
+use crate::unroll::each;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread};
@@ -196,6 +197,55 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         Self::share(|cell| unsafe {
             *Self::pointer().add(cell) = *source.add(cell);
             *source.add(cell) = 0;
+        });
+    }
+
+    /// Makes the cells those of the sum of exact sums: of those for which `has` is true, out of
+    /// `count`.
+    ///
+    /// # Safety
+    /// All threads of the block call this together. A barrier stands between this and other uses of
+    /// the cells. `sum` gives the place of a sum, which nobody writes. There are fewer than 2^31.
+    #[inline(always)]
+    pub(super) unsafe fn put_sum<V>(
+        count: u32,
+        has: impl Fn(u32) -> bool,
+        sum: impl Fn(u32) -> *const Raw<V, LIMBS>,
+    ) {
+        const FLAGS: [u32; COUNTS] = {
+            let mut flags = [0; COUNTS];
+            flags[NAN] = flag::NAN;
+            flags[POSITIVE_INFINITY] = flag::POSITIVE_INFINITY;
+            flags[NEGATIVE_INFINITY] = flag::NEGATIVE_INFINITY;
+            flags[NUMBERS] = flag::NUMBERS;
+            flags
+        };
+        Self::share(|cell| {
+            let mut total = 0i64;
+            let mut i = 0;
+            while i < count {
+                control::keep_rolled();
+                if has(i) {
+                    // SAFETY: the caller's contract.
+                    unsafe {
+                        total += if cell < LIMBS {
+                            let limb = *(&raw const (*sum(i)).limbs).cast::<u32>().add(cell);
+                            // The highest limb has the sign.
+                            let is_highest = cell == LIMBS - 1;
+                            if is_highest { limb.cast_signed().into() } else { limb.into() }
+                        } else {
+                            let mut flag = FLAGS[0];
+                            each(COUNTS, |i| {
+                                flag = if cell == LIMBS + i { FLAGS[i] } else { flag }
+                            });
+                            i64::from((*sum(i)).flags & flag != 0)
+                        };
+                    }
+                }
+                i += 1;
+            }
+            // SAFETY: each thread has cells of its own.
+            unsafe { *Self::pointer().add(cell) = total.cast_unsigned() };
         });
     }
 

@@ -28,6 +28,21 @@ pub struct Indexed<T: Item> {
     pub index: T::Bits,
 }
 
+impl<T: Item> Indexed<T> {
+    /// The element and its index.
+    #[inline(always)]
+    pub fn parts(&self) -> (T, u64) {
+        // SAFETY: the element's bits, and the lower 64 bits of the index, are the lowest bits of
+        // their fields, and the device is little-endian.
+        unsafe {
+            (
+                (&raw const self.value).cast::<T>().read(),
+                (&raw const self.index).cast::<u64>().read(),
+            )
+        }
+    }
+}
+
 /// The best element by the order `O`, and the smallest index at which it stands. -0 is below +0.
 pub struct Arg<T, O>(PhantomData<(T, O)>);
 

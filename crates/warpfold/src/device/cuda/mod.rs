@@ -6,6 +6,7 @@
 //! Streams are ordered with the legacy default stream, on which the plain copies run.
 
 use std::{
+    any::Any,
     cell::Cell,
     collections::HashSet,
     ffi::{c_int, c_void},
@@ -18,7 +19,7 @@ use std::{
 
 use cuda_driver::{
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_POINTER_ATTRIBUTE_CONTEXT,
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, Driver, DriverError,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, CUdevice, Driver, DriverError,
 };
 use cust::{
     context::{Context, CurrentContext},
@@ -37,9 +38,11 @@ use self::{
 
 use super::{
     DeviceError, DeviceInfo, DeviceKind,
-    backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, Purpose},
+    backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, MemorySharing, Purpose},
 };
 
+#[cfg(not(feature = "cudarc"))]
+use self::driver::check;
 #[cfg(feature = "cudarc")]
 pub(super) use self::driver::check;
 
@@ -90,6 +93,8 @@ struct Gpu {
     /// The addresses of the `CUfunction`s that were captured in graphs and may overlap. An address
     /// may belong to a module that was unloaded, so this must decide nothing but speed.
     overlapping: Mutex<HashSet<usize>>,
+    /// The driver's handle of the GPU.
+    device: CUdevice,
     context: Context,
 }
 
@@ -117,6 +122,7 @@ impl Gpu {
             generation: GENERATIONS.fetch_add(1, Relaxed),
             events: Mutex::default(),
             overlapping: Mutex::default(),
+            device: device.as_raw(),
             context,
         })
     }
@@ -235,6 +241,39 @@ impl Backend for Gpu {
             Err(CudaError::OutOfMemory) => Ok(None),
             Err(error) => Err(failed(format!("allocate {bytes} bytes"))(error)),
         }
+    }
+
+    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError> {
+        /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+        const ALREADY: u32 = 704;
+        let Some(peer) = (peer as &dyn Any).downcast_ref::<Self>() else {
+            return Ok(MemorySharing::Apart);
+        };
+        self.make_current()?;
+        let driver = self.driver;
+        let [device, other] = [self, peer].map(|gpu| gpu.device);
+        let mut can = 0;
+        // SAFETY: the pointer is to a live variable.
+        let code = unsafe { driver.cuDeviceCanAccessPeer(&raw mut can, device, other) };
+        check(code, "ask whether GPUs are peers")?;
+        if can == 0 {
+            return Ok(MemorySharing::Apart);
+        }
+        // SAFETY: both contexts live as long as the two devices, which the caller borrows.
+        let code = unsafe { driver.cuCtxEnablePeerAccess(peer.context.as_raw(), 0) };
+        if code != ALREADY {
+            check(code, "open the memory of a peer")?;
+        }
+        Ok(MemorySharing::Shared)
+    }
+
+    fn alloc_for_peers(
+        &self,
+        _peers: &[&dyn Backend],
+        bytes: u64,
+    ) -> Result<Option<u64>, DeviceError> {
+        // All memory of this device is open to the peers that reach it.
+        self.alloc(bytes)
     }
 
     fn free(&self, address: u64) {

@@ -19,7 +19,10 @@ use smallvec::SmallVec;
 use super::{
     super::{
         Arg, DeviceError, LaunchShape, Overlap,
-        backend::{BackendEvent, BackendGraph, BackendStream, LoadedKernel, Purpose},
+        backend::{
+            BackendEvent, BackendGraph, BackendLaunch, BackendStream, LoadedKernel, Purpose,
+        },
+        peers::FailedAt,
     },
     Gpu,
     driver::{check, check_with},
@@ -257,6 +260,15 @@ impl BackendStream for GpuStream {
             }
         };
         check_with(code, || format!("launch {}", kernel.name))
+    }
+
+    unsafe fn launch_together(&self, launches: &[BackendLaunch<'_>]) -> Result<(), FailedAt> {
+        // The GPUs run the kernels at the same time, because no launch waits for a kernel.
+        launches.iter().enumerate().try_for_each(|(number, launch)| {
+            // SAFETY: the caller's promise.
+            unsafe { launch.stream.launch(launch.kernel, launch.shape, launch.args) }
+                .map_err(FailedAt::number(number))
+        })
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

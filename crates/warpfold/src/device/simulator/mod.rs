@@ -2,7 +2,9 @@
 
 use std::{
     alloc::{self, Layout, LayoutError},
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    any::Any,
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, atomic::AtomicBool},
     thread,
 };
 
@@ -19,7 +21,10 @@ use self::stream::SimulatedStream;
 use super::instrument::{Instrument, Observation, Watch};
 use super::{
     Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape,
-    backend::{Backend, BackendStream, LoadedKernel, LoadedModule, Purpose},
+    backend::{
+        Backend, BackendLaunch, BackendStream, LoadedKernel, LoadedModule, MemorySharing, Purpose,
+    },
+    peers::FailedAt,
 };
 
 mod stream;
@@ -43,7 +48,9 @@ const REGISTERS: u32 = 32;
 
 #[derive(Debug)]
 pub(super) struct Simulator {
-    memory: Memory,
+    memory: Arc<Memory>,
+    /// The memories that each allocation for peers is shared with, by its address.
+    sharers: Mutex<HashMap<u64, Vec<Weak<Memory>>>>,
     #[cfg(feature = "testing")]
     watch: Option<Watch>,
     interrupt: OnceLock<&'static AtomicBool>,
@@ -51,8 +58,13 @@ pub(super) struct Simulator {
 
 impl Simulator {
     pub(super) fn new() -> Self {
+        Self::with_memory(Memory::new(capacity()))
+    }
+
+    fn with_memory(memory: Memory) -> Self {
         Self {
-            memory: Memory::new(capacity()),
+            memory: Arc::new(memory),
+            sharers: Mutex::default(),
             #[cfg(feature = "testing")]
             watch: None,
             interrupt: OnceLock::new(),
@@ -65,11 +77,24 @@ impl Simulator {
             Instrument::Check => Memory::checked(capacity()),
             Instrument::Count => Memory::new(capacity()),
         };
-        Self { memory, watch: Some(Watch::new(instrument)), interrupt: OnceLock::new() }
+        Self { watch: Some(Watch::new(instrument)), ..Self::with_memory(memory) }
+    }
+
+    fn sharers(&self) -> MutexGuard<'_, HashMap<u64, Vec<Weak<Memory>>>> {
+        self.sharers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn new_stream(self: &Arc<Self>) -> Box<dyn BackendStream> {
         Box::new(SimulatedStream::new(Arc::clone(self)))
+    }
+}
+
+/// The address of an allocation of `bytes`, or `None` if there is too little memory.
+fn allocated(result: Result<u64, MemoryError>, bytes: u64) -> Result<Option<u64>, DeviceError> {
+    match result {
+        Ok(address) => Ok(Some(address)),
+        Err(MemoryError::OutOfMemory { .. }) => Ok(None),
+        Err(error) => Err(failed(&format!("allocate {bytes} bytes"))(error)),
     }
 }
 
@@ -114,15 +139,47 @@ impl Backend for Simulator {
     }
 
     fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError> {
-        match self.memory.alloc(bytes) {
-            Ok(address) => Ok(Some(address)),
-            Err(MemoryError::OutOfMemory { .. }) => Ok(None),
-            Err(error) => Err(failed(&format!("allocate {bytes} bytes"))(error)),
+        allocated(self.memory.alloc(bytes), bytes)
+    }
+
+    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError> {
+        let is_simulator = (peer as &dyn Any).is::<Self>();
+        Ok(if is_simulator { MemorySharing::Shared } else { MemorySharing::Apart })
+    }
+
+    fn alloc_for_peers(
+        &self,
+        peers: &[&dyn Backend],
+        bytes: u64,
+    ) -> Result<Option<u64>, DeviceError> {
+        let peers: Vec<_> = peers
+            .iter()
+            .map(|&peer| {
+                let peer: &Self =
+                    (peer as &dyn Any).downcast_ref().expect("a simulator reaches simulators");
+                &peer.memory
+            })
+            .collect();
+        let memories: Vec<&Memory> = [&self.memory]
+            .into_iter()
+            .chain(peers.iter().copied())
+            .map(|memory| &**memory)
+            .collect();
+        let address = allocated(Memory::alloc_shared(&memories, bytes), bytes)?;
+        if let Some(address) = address {
+            self.sharers().insert(address, peers.into_iter().map(Arc::downgrade).collect());
         }
+        Ok(address)
     }
 
     fn free(&self, address: u64) {
-        self.memory.free(address).expect("a buffer's address is that of one live allocation");
+        const LIVE: &str = "a buffer's address is that of one live allocation";
+        for peer in self.sharers().remove(&address).into_iter().flatten() {
+            if let Some(peer) = peer.upgrade() {
+                peer.free(address).expect(LIVE);
+            }
+        }
+        self.memory.free(address).expect(LIVE);
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -260,25 +317,35 @@ impl LoadedKernel for SimulatedKernel {
 }
 
 impl SimulatedKernel {
-    /// Runs the kernel to its end.
-    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        let kernel =
-            self.module.module.kernel(&self.name).expect("it was found when this was made");
-        let simulator = &*self.module.simulator;
-        let config = LaunchConfig {
+    fn kernel(&self) -> &simt::Kernel {
+        self.module.module.kernel(&self.name).expect("it was found when this was made")
+    }
+
+    fn config(&self, shape: LaunchShape) -> LaunchConfig {
+        LaunchConfig {
             dynamic_shared_bytes: shape.shared_bytes,
             cluster: shape.cluster,
             cooperative: shape.cooperative,
-            interrupt: simulator.interrupt.get().copied(),
+            interrupt: self.module.simulator.interrupt.get().copied(),
             ..LaunchConfig::new(dim3(shape.grid), dim3(shape.block))
-        };
-        let args: Vec<_> = args.iter().copied().map(simulated).collect();
-        let failed = |error| match error {
+        }
+    }
+
+    fn failed(&self, error: LaunchError) -> DeviceError {
+        match error {
             LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
                 DeviceError::Interrupted { kernel: self.name.clone() }
             }
             error => error.into(),
-        };
+        }
+    }
+
+    /// Runs the kernel to its end.
+    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let (kernel, config) = (self.kernel(), self.config(shape));
+        let simulator = &*self.module.simulator;
+        let args: Vec<_> = args.iter().copied().map(simulated).collect();
+        let failed = |error| self.failed(error);
         #[cfg(feature = "testing")]
         if let Some(watch) = &simulator.watch {
             return watch
@@ -286,6 +353,39 @@ impl SimulatedKernel {
                 .map_err(failed);
         }
         simt::launch(kernel, &config, &args, &simulator.memory).map_err(failed)
+    }
+
+    /// Runs kernels of different devices side by side, until all have ended.
+    fn launch_together(launches: &[BackendLaunch<'_>]) -> Result<(), FailedAt> {
+        let kernels: Vec<&Self> = launches
+            .iter()
+            .map(|launch| {
+                (&**launch.kernel as &dyn Any)
+                    .downcast_ref()
+                    .expect("the kernels of a simulator are its own")
+            })
+            .collect();
+        let prepared: Vec<_> = launches
+            .iter()
+            .zip(&kernels)
+            .map(|(launch, kernel)| {
+                let args: Vec<_> = launch.args.iter().copied().map(simulated).collect();
+                (kernel.config(launch.shape), args)
+            })
+            .collect();
+        let together: Vec<_> = kernels
+            .iter()
+            .zip(&prepared)
+            .map(|(kernel, (config, args))| simt::Together {
+                kernel: kernel.kernel(),
+                config,
+                args,
+                memory: &kernel.module.simulator.memory,
+            })
+            .collect();
+        simt::launch_together(&together).map_err(|error| {
+            FailedAt::number(error.launch)(kernels[error.launch].failed(error.error))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    mem,
+    mem, ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -10,7 +10,10 @@ use std::{
 use super::{
     super::{
         Arg, DeviceError, LaunchShape,
-        backend::{Backend, BackendEvent, BackendGraph, BackendStream, LoadedKernel},
+        backend::{
+            Backend, BackendEvent, BackendGraph, BackendLaunch, BackendStream, LoadedKernel,
+        },
+        peers::FailedAt,
     },
     SimulatedKernel, Simulator,
 };
@@ -94,6 +97,29 @@ impl BackendStream for SimulatedStream {
         args: &[Arg],
     ) -> Result<(), DeviceError> {
         self.give(Command::Launch { kernel: Arc::clone(kernel), shape, args: args.to_vec() })
+    }
+
+    unsafe fn launch_together(&self, launches: &[BackendLaunch<'_>]) -> Result<(), FailedAt> {
+        /// A stream of the simulator runs its commands when they are given, and cannot replay one
+        /// beside those of another stream.
+        const ACTION: &str = "launch simulated kernels that wait for each other";
+        let streams = launches.iter().map(|launch| {
+            (launch.stream as &dyn Any)
+                .downcast_ref::<Self>()
+                .expect("the streams of a simulator are its own")
+        });
+        // Each thread takes the locks in the same order, so that no two wait for each other.
+        let mut ordered: Vec<_> = streams.enumerate().collect();
+        ordered.sort_by_key(|&(_, stream)| ptr::from_ref(stream));
+        let mut turns = Vec::new();
+        for (number, stream) in ordered {
+            let turn = stream.turn();
+            if turn.is_some() {
+                return Err(FailedAt::number(number)(DeviceError::Capturing { action: ACTION }));
+            }
+            turns.push(turn);
+        }
+        SimulatedKernel::launch_together(launches)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -1,0 +1,61 @@
+//! Results that every device of a group gets: they are the left fold of the partial results of the
+//! shards, bit for bit, on each device, in each of several calls.
+
+#[path = "../support/seed.rs"]
+mod seed;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod failures;
+mod graphs;
+mod results;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::{DEVICE_VARIABLE, skip};
+use warpfold::{Buffer, Device, Group, Item, Operation};
+
+/// A group of simulated devices.
+fn simulated(size: usize) -> Group {
+    let devices: Vec<_> = (0..size).map(|_| Device::simulator()).collect();
+    Group::of(&devices).unwrap()
+}
+
+/// The GPUs of this machine, if there are several.
+fn gpus() -> Option<Group> {
+    if std::env::var(DEVICE_VARIABLE).is_ok_and(|device| device == "sim") {
+        return None;
+    }
+    let gpus = Device::all().unwrap();
+    if gpus.len() < 2 {
+        skip::part("all on several GPUs", format!("this machine has {}", gpus.len()));
+        return None;
+    }
+    Some(Group::of(&gpus[..gpus.len().min(8)]).unwrap())
+}
+
+/// One output on each device.
+fn outputs<T: Item, O: Operation<T>>(group: &Group, _operation: O) -> Vec<Buffer<O::Raw>> {
+    group.devices().iter().map(|device| device.alloc(1).unwrap()).collect()
+}
+
+/// Uploads one part to each device.
+fn upload<T: Item>(group: &Group, parts: &[&[T]]) -> Vec<Buffer<T>> {
+    let devices = group.devices().iter();
+    devices.zip(parts).map(|(device, part)| device.upload(part).unwrap()).collect()
+}
+
+/// Cuts an array into parts at random places. About a third of the parts has no elements.
+fn cut<'a, T>(random: &mut ChaCha8Rng, values: &'a [T], parts: usize) -> Vec<&'a [T]> {
+    let mut cuts: Vec<usize> = (1..parts)
+        .map(|_| match random.random_range(0..6) {
+            0 => 0,
+            1 => values.len(),
+            _ => random.random_range(0..=values.len()),
+        })
+        .chain([0, values.len()])
+        .collect();
+    cuts.sort_unstable();
+    cuts.windows(2).map(|ends| &values[ends[0]..ends[1]]).collect()
+}
