@@ -335,8 +335,8 @@ warpfold_device::spans! {
     runs_spans_u64: u64;
 }
 
-// Raw results of several devices. Raw results that are alike and are combined alike have one kernel,
-// whatever the operation and the type of the elements; the host knows which.
+// Raw results of several devices. Raw results that are alike and are combined alike have one
+// kernel, whatever the operation and the type of the elements; the host knows which.
 kernels! {
     exchange: [sum product] x [u64 u128 f32 f64] => T;
     exchange: [and or xor] x [u8 u16 u32 u64 u128] => T;

@@ -23,10 +23,10 @@ const WORDS: usize = 256;
 const TAG: u32 = 7;
 
 /// A module with one kernel `k(table, out, rank, count, tag)` for blocks of 32 threads. `%d10` is
-/// the table with the address of each device's inbox, and `%d11` is `out`. `%r13` is the rank of the
-/// device, `%r14` the number of devices, and `%r15` the tag. `%r10` is the number of the thread, and
-/// `%r11` that of the block. `%d12` is the inbox of the device itself, and `%d13` the inbox of the
-/// next device.
+/// the table with the address of each device's inbox, and `%d11` is `out`. `%r13` is the rank of
+/// the device, `%r14` the number of devices, and `%r15` the tag. `%r10` is the number of the
+/// thread, and `%r11` that of the block. `%d12` is the inbox of the device itself, and `%d13` the
+/// inbox of the next device.
 fn kernel(body: &str) -> Module {
     let text = format!(
         ".version 8.6

@@ -102,8 +102,8 @@ pub enum Error {
         /// The name of the type of the elements.
         item: &'static str,
     },
-    /// A device of a [`Group`](super::Group) has waited in vain for the result of another device. An
-    /// [`AllReducer`](super::AllReducer) with this error does not work any more.
+    /// A device of a [`Group`](super::Group) has waited in vain for the result of another device.
+    /// An [`AllReducer`](super::AllReducer) with this error does not work any more.
     #[error(
         "device {waited} of the group has waited for device {absent}, whose result did not come in time"
     )]

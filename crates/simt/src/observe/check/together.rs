@@ -56,9 +56,8 @@ pub struct CheckedTogether {
 ///     memory: &memories[device],
 /// });
 /// let checked = check_together(&launches)?;
-/// assert!(
-///     checked.reports[0].message.ends_with("but the scope of one does not hold the other's device")
-/// );
+/// let message = &checked.reports[0].message;
+/// assert!(message.ends_with("but the scope of one does not hold the other's device"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check_together(launches: &[Together<'_>]) -> Result<CheckedTogether, TogetherError> {
