@@ -1,5 +1,5 @@
-//! Atomic operations on global memory, relaxed and of the whole device (those of several devices say
-//! so): PTX `atom.global`, CUDA's `atomicAdd` and others, and relaxed loads and stores.
+//! Atomic operations on global memory, relaxed, and of one device unless the name says otherwise:
+//! PTX `atom.global`, CUDA's `atomicAdd` and others, and relaxed loads and stores.
 //!
 //! They order no other access. If other memory has to be visible after one of them, put a
 //! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory

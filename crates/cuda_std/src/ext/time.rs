@@ -3,8 +3,8 @@
 use crate::gpu_only;
 
 /// The time in nanoseconds, counted from a start that the device chooses: PTX `%globaltimer`. The
-/// hardware advances it in steps, which are about a microsecond on many devices. On the simulator it
-/// counts the steps of the warp.
+/// hardware advances it in steps, which are about a microsecond on many devices. On the simulator
+/// it counts the steps of the warp.
 ///
 /// # Panics
 /// On the host, always.

@@ -187,8 +187,8 @@ impl fmt::Display for MemoryAccess {
 /// One party of a finding: a thread at an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
-    /// The position of the thread's launch in the list of [`check_together`](crate::check_together),
-    /// from 0; `None` if one launch was checked alone.
+    /// The position of the thread's launch in the list of
+    /// [`check_together`](crate::check_together), from 0; `None` if one launch was checked alone.
     pub launch: Option<usize>,
     /// The block of the thread.
     pub block: Dim3,

@@ -27,8 +27,9 @@ impl Group {
     ///     totals.push(device.alloc(1)?);
     /// }
     /// let mut sum = group.all_reducer::<f32, _>(Sum)?;
-    /// let (graph, pending) =
-    ///     group.capture(|streams| sum.reduce_into(&shards, &mut totals, streams.iter().copied()))?;
+    /// let (graph, pending) = group.capture(|streams| {
+    ///     sum.reduce_into(&shards, &mut totals, streams.iter().copied())
+    /// })?;
     ///
     /// let streams = group.streams()?;
     /// for _ in 0..10 {
