@@ -28,8 +28,8 @@
 //!
 //! - `raws` holds `results` raw results of this rank, at least one, aligned to 4 bytes, and
 //!   `output` has space for as many. Bit `r` of `present` is set if rank `r` has results; a rank
-//!   that has none reads nothing from `raws`. At least one bit is set. `base` is the number of elements of
-//!   all lower ranks, by which indices are moved.
+//!   that has none reads nothing from `raws`. At least one bit is set. `base` is the number of
+//!   elements of all lower ranks, by which indices are moved.
 //! - There are `ranks` ranks, at least 1 and at most [`MOST_RANKS`], and this is `rank`. The first
 //!   `ranks` mailboxes are those of the ranks, in their order. Each is aligned to 8 bytes, has
 //!   [`words`] words, was zeroed before the first call, and is used by these kernels alone.

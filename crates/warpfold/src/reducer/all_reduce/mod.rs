@@ -48,10 +48,10 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// # Bits
 ///
 /// All devices get the same bits. They are those of [`Group::reduce`], with three exceptions. The
-/// sum of [`LogSumExp`](super::LogSumExp) and [`SoftmaxStats`](super::SoftmaxStats) is combined with
-/// the exponential function of the kernels here and with that of the host there. The mean and the
-/// deviation of [`Moments`](super::Moments) may differ by their last bits. And a NaN may have other
-/// bits.
+/// sum of [`LogSumExp`](super::LogSumExp) and [`SoftmaxStats`](super::SoftmaxStats) is combined
+/// with the exponential function of the kernels here and with that of the host there. The mean and
+/// the deviation of [`Moments`](super::Moments) may differ by their last bits. And a NaN may have
+/// other bits.
 ///
 /// # If a device does not come
 ///
