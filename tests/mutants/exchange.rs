@@ -51,7 +51,7 @@ fn exchange(ptx: &str, seed: Option<u64>) -> Outcome {
     let config = LaunchConfig {
         dynamic_shared_bytes: 4 * (RANKS * ROOM + 2) as u32,
         seed,
-        ..LaunchConfig::new(blocks as u32, 64)
+        ..LaunchConfig::new(blocks as u32, (64, RANKS as u32))
     };
     let mut outcome: Option<Outcome> = None;
     for call in 0..3 {
@@ -137,8 +137,8 @@ const MUTANTS: [Mutant; 9] = [
     Mutant(
         "any tag but the right one is taken",
         "wrong",
-        ("setp.eq.b32 %p30", 1, 1),
-        "setp.ne.b32 %p30",
+        ("setp.eq.b32 %p28", 1, 1),
+        "setp.ne.b32 %p28",
     ),
 ];
 

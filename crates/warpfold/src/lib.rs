@@ -62,12 +62,12 @@ pub use device::{
     Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
 };
 pub use reducer::{
-    All, AllReducer, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, Array,
-    Arrays, ArraysOperation, BinCounter, BinKey, BinOperation, BinReducer, BinStatus, BitAnd,
-    BitOr, BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere,
-    DeviceArrays, Dot, Error, ExpSum, Extremes, Group, GroupGraph, GroupReducer, Indexed, Input,
-    Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments,
-    NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, Ranked, Reducer,
+    All, AllReducer, AllRowReducer, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin,
+    ArgMinimum, Array, Arrays, ArraysOperation, BinCounter, BinKey, BinOperation, BinReducer,
+    BinStatus, BitAnd, BitOr, BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero,
+    CountWhere, DeviceArrays, Dot, Error, ExpSum, Extremes, Group, GroupGraph, GroupReducer,
+    Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
+    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, Ranked, Reducer,
     ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
     SegmentStatus, SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer,
     Sum, SumAbs, SumSquares, TopK, Whole, WideSum, WrappingSum, even_ranges,

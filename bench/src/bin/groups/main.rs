@@ -12,7 +12,8 @@ use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
 use warpfold::{
-    ArgMax, Buffer, Error, Group, Item, Max, Moments, Operation, ReproducibleSum, Sum,
+    ArgMax, Array, Buffer, Error, Graph, Group, GroupGraph, Item, Max, Moments, Operation,
+    ReproducibleSum, Stream, Sum,
     reducer::{DeviceInput, Input, Single},
 };
 use warpfold_lab::{
@@ -31,6 +32,10 @@ struct Args {
     /// The lengths of shards, as powers of two
     #[arg(long, value_delimiter = ',', default_value = "16,20,24,28")]
     log2: Vec<u32>,
+
+    /// The numbers of columns of matrices of four rows, as powers of two
+    #[arg(long, value_delimiter = ',', default_value = "0,8,14,18,20")]
+    columns: Vec<u32>,
 
     /// How many measurements are made of each contender
     #[arg(long, default_value_t = 31)]
@@ -88,6 +93,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
             lines.push(measure(&group, ReproducibleSum, name, n, doubles, args.samples)?);
         }
     }
+    for &log2 in &args.columns {
+        lines.push(measure_columns(&group, 1 << log2, args.samples)?);
+    }
     let document = Document { tables: vec![table(&lines, count)], ..Document::default() };
     document.write_within(Format::Table, Width::Terminal(120), &mut io::stdout().lock())?;
     if let Some(path) = &args.json {
@@ -121,7 +129,6 @@ where
     O: Operation<T, Arity = Single, Output: std::fmt::Debug>,
     for<'a> &'a Buffer<T>: DeviceInput + Input<Item = T, Arity = Single>,
 {
-    const WARM_UPS: usize = 3;
     let values: Vec<T> = (0..n).map(value).collect();
     let bytes = (n * size_of::<T>()) as u64;
     let calls = calls_for(bytes);
@@ -155,27 +162,88 @@ where
         let result = format!("{:?}", pending.finish(result.copy_to_host()?[0])?);
         ensure!(result == expected, "{name}: {result} instead of {expected}");
     }
-    let (mut of_one, mut of_all) = (Vec::new(), Vec::new());
+    let [alone, together] = time(&alone, &together, &streams, calls, samples)?;
+    all.check()?;
+    let name = format!("{name} {} x 2^{}", group.devices().len(), n.ilog2());
+    Ok(Line { name, bytes, alone, together })
+}
+
+/// Sums the columns of a matrix, of which each GPU has four rows.
+fn measure_columns(group: &Group, width: usize, samples: usize) -> anyhow::Result<Line> {
+    const ROWS: usize = 4;
+    let values: Vec<f32> = (0..ROWS * width).map(|i| (i % 100) as f32).collect();
+    let (bytes, calls) = ((4 * ROWS * width) as u64, calls_for((4 * ROWS * width) as u64));
+    let (mut shards, mut results) = (Vec::new(), Vec::new());
+    for device in group.devices() {
+        shards.push(device.upload(&values)?);
+        results.push(device.alloc::<f32>(width)?);
+    }
+    let arrays: Vec<_> = shards
+        .iter()
+        .map(|shard| Array::new(shard, &[ROWS as u64, width as u64]))
+        .collect::<Result<_, _>>()?;
+    let mut all = group.all_row_reducer::<f32, _>(Sum, width as u32)?;
+    let (together, ()) = group.capture(|streams| {
+        (0..calls).try_for_each(|_| {
+            let streams = streams.iter().copied();
+            all.reduce_axes_into(&arrays, &[0], &mut results, streams).map(|_| ())
+        })
+    })?;
+    let first = &group.devices()[0];
+    let reducer = first.row_reducer::<f32, _>(Sum)?;
+    let mut partial = first.alloc::<f32>(width)?;
+    let (alone, ()) = first.capture(|stream| {
+        (0..calls).try_for_each(|_| {
+            reducer.reduce_axes_into(&arrays[0], &[0], &mut partial, stream).map(|_| ())
+        })
+    })?;
+
+    let streams = group.streams()?;
+    together.launch(&streams)?;
+    all.check()?;
+    let gpus = group.devices().len();
+    for result in &results {
+        // All numbers are integers, so that the sums are exact.
+        let is_right = |(i, &sum): (usize, &f32)| {
+            let column: f32 = (0..ROWS).map(|row| values[row * width + i]).sum();
+            sum.to_bits() == (column * gpus as f32).to_bits()
+        };
+        ensure!(result.copy_to_host()?.iter().enumerate().all(is_right), "a sum is wrong");
+    }
+    let [alone, together] = time(&alone, &together, &streams, calls, samples)?;
+    all.check()?;
+    let name = format!("f32 sum {gpus} x 4x2^{} over 0", width.ilog2());
+    Ok(Line { name, bytes, alone, together })
+}
+
+/// The times of one call of each graph, in graphs of so many calls, on the first GPU.
+fn time(
+    alone: &Graph,
+    together: &GroupGraph,
+    streams: &[Stream],
+    calls: u32,
+    samples: usize,
+) -> anyhow::Result<[Times; 2]> {
+    const WARM_UPS: usize = 3;
+    let mut times = [Vec::new(), Vec::new()];
     for turn in 0..WARM_UPS + samples {
-        for is_alone in [true, false] {
-            for stream in &streams {
+        for (which, times) in times.iter_mut().enumerate() {
+            for stream in streams {
                 stream.synchronize()?;
             }
             let start = streams[0].record()?;
-            if is_alone {
+            if which == 0 {
                 alone.launch(&streams[0])?;
             } else {
-                together.launch(&streams)?;
+                together.launch(streams)?;
             }
             let time: Duration = streams[0].record()?.elapsed_since(&start)?;
             if turn >= WARM_UPS {
-                if is_alone { &mut of_one } else { &mut of_all }.push(time / calls);
+                times.push(time / calls);
             }
         }
     }
-    all.check()?;
-    let name = format!("{name} {} x 2^{}", group.devices().len(), n.ilog2());
-    Ok(Line { name, bytes, alone: Times::of(of_one), together: Times::of(of_all) })
+    Ok(times.map(Times::of))
 }
 
 fn to_us(time: Duration) -> f64 {

@@ -102,6 +102,25 @@ pub enum Error {
         /// The name of the type of the elements.
         item: &'static str,
     },
+    /// The shards of a [`Group`](super::Group) have different numbers of rows. Each result belongs
+    /// to all shards, so that all need the same number.
+    #[error("shard {shard} has {results} rows, and the first shard has {first}")]
+    ShardRows {
+        /// The position of the shard, counted from 0.
+        shard: usize,
+        /// The number of rows of this shard.
+        results: u64,
+        /// The number of rows of the first shard.
+        first: u64,
+    },
+    /// There are more rows than an [`AllRowReducer`](super::AllRowReducer) was made for.
+    #[error("{rows} rows are too many: the reducer was made for {most} at most")]
+    MostRows {
+        /// The number of rows.
+        rows: u64,
+        /// The greatest number of rows.
+        most: u64,
+    },
     /// A device of a [`Group`](super::Group) has waited in vain for the result of another device.
     /// An [`AllReducer`](super::AllReducer) with this error does not work any more.
     #[error(

@@ -10,6 +10,7 @@ mod bad_input;
 mod failures;
 mod graphs;
 mod results;
+mod rows;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

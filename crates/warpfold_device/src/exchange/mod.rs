@@ -33,8 +33,9 @@
 //! - There are `ranks` ranks, at least 1 and at most [`MOST_RANKS`], and this is `rank`. The first
 //!   `ranks` mailboxes are those of the ranks, in their order. Each is aligned to 8 bytes, has
 //!   [`words`] words, was zeroed before the first call, and is used by these kernels alone.
-//! - The grid has `results / PER_BLOCK` blocks, rounded up, of one dimension and of the same size
-//!   on all ranks. The dynamic shared memory has [`shared_bytes`].
+//! - The grid has `results / PER_BLOCK` blocks, rounded up. A block has whole warps along x and
+//!   `ranks` threads along y. The dynamic shared memory has [`shared_bytes`]. All of it is the same
+//!   on all ranks.
 //! - All ranks make the same calls in the same order, with the same `results`, `ranks` and
 //!   `present`; a rank's calls do not overlap.
 //! - `limit` is how long a block waits for a word, in nanoseconds, or 0 if it waits for ever.
@@ -74,8 +75,9 @@ pub trait Exchanged {
     /// writes it to `output`.
     ///
     /// # Safety
-    /// All threads of the block call this together. `raw` gives the place of a rank's result, and
-    /// nobody writes these. `output` has space for the results.
+    /// The threads of the block whose place along y is 0 call this together, and all others have
+    /// ended. `raw` gives the place of a rank's result, and nobody writes these. `output` has space
+    /// for the results.
     unsafe fn combine(
         raw: impl Fn(u32, u32) -> *const Self::Raw,
         ranks: Ranks,
@@ -180,14 +182,15 @@ pub struct Call<Raw> {
 pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
     grid::launch_dependents();
     let &Call { rank, ranks, .. } = call;
-    let (tid, threads, block) =
-        (thread::thread_idx_x(), thread::block_dim_x(), thread::block_idx_x());
+    // A thread exchanges words with one rank, or copies those of its own.
+    let (lane, lanes, peer) =
+        (thread::thread_idx_x(), thread::block_dim_x(), thread::thread_idx_y());
+    let (tid, threads) = (peer * lanes + lane, lanes * ranks.count);
+    let block = thread::block_idx_x();
     let first = block * E::PER_BLOCK;
     let results = (call.results - first).min(E::PER_BLOCK);
-    // A block has a result at least, and a result a word; the compiler learns so that it divides by
-    // no zero.
-    let words = (results * words_of::<E::Raw>()).max(1);
-    let own = call.mailboxes.of(rank);
+    let words = results * words_of::<E::Raw>();
+    let (own, other) = (call.mailboxes.of(rank), call.mailboxes.of(peer));
     let of_block = 1 + block as usize * words_of_block(room::<E>(), ranks.count);
 
     let staged = shared::dynamic_shared_mem::<u32>();
@@ -231,39 +234,37 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
             mailbox.wrapping_add(set + (of * room::<E>() + word) as usize)
         };
         let tag = u64::from(count) << 32;
-        let mut post = tid;
-        while post < words * ranks.count {
+        let end = if peer == rank { 0 } else { words };
+        let mut word = lane;
+        while word < end {
             control::keep_rolled();
-            let (to, word) = (post / words, post % words);
-            if to != rank {
-                let value = tag | u64::from(*place(rank, word));
-                atomic::store_relaxed_system(slot(call.mailboxes.of(to), rank, word), value);
-            }
-            post += threads;
+            atomic::store_relaxed_system(
+                slot(other, rank, word),
+                tag | u64::from(*place(rank, word)),
+            );
+            word += lanes;
         }
-        let mut post = tid;
-        while post < words * ranks.count {
+        let mut word = lane;
+        while word < end {
             control::keep_rolled();
-            let (from, word) = (post / words, post % words);
-            if from != rank {
-                let (value, came) = wait(slot(own, from, word), count, call.limit);
-                if !came {
-                    atomic::store_relaxed_system(own, u64::from(from) + 1);
-                    *failed = 1;
-                    break;
-                }
-                *place(from, word) = value;
+            let (value, came) = wait(slot(own, peer, word), count, call.limit);
+            if !came {
+                atomic::store_relaxed_system(own, u64::from(peer) + 1);
+                *failed = 1;
+                break;
             }
-            post += threads;
+            *place(peer, word) = value;
+            word += lanes;
         }
         thread::sync_threads();
-        if *failed != 0 {
+        // The threads along y are no longer needed.
+        if *failed != 0 || peer > 0 {
             return;
         }
         let raw =
             |rank, result| place(rank, result * words_of::<E::Raw>()).cast_const().cast::<E::Raw>();
         E::combine(raw, ranks, results, call.output.wrapping_add(first as usize));
-        if tid == 0 {
+        if lane == 0 {
             atomic::store_relaxed(own.add(of_block), count.into());
         }
     }

@@ -16,7 +16,12 @@ const MOST_WORDS: u32 = 256;
 /// The kernel that combines the raw results of the kernel `reduce`, which take `bytes` bytes each.
 /// `None` if there is none.
 pub(super) fn exchange_of(reduce: &EmbeddedKernel, bytes: usize) -> Option<Exchange> {
-    let (operation, element) = reduce.name().strip_prefix("reduce_")?.rsplit_once('_')?;
+    let (family, rest) = reduce.name().split_once('_')?;
+    let (operation, element) = rest.rsplit_once('_')?;
+    // The raw result of an exact sum of a row is rounded already.
+    if !["reduce", "rows"].contains(&family) || (family, operation) == ("rows", "exact") {
+        return None;
+    }
     let (operation, element) = combined_as(operation, element);
     let per_block = if operation == "exact" { 1 } else { MOST_WORDS / words(bytes) };
     Some(Exchange { kernel: find(operation, element)?, per_block })
@@ -99,7 +104,7 @@ find! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptx::reduce;
+    use crate::ptx::{reduce, rows};
 
     #[test]
     fn raw_results_have_the_kernel_of_their_type() {
@@ -117,5 +122,8 @@ mod tests {
         assert_eq!(of(&reduce::maxabs::f64, 8), ("exchange_maximum_f64", 128));
         assert_eq!(of(&reduce::exact::bf16, 60), ("exchange_exact_f32", 1));
         assert_eq!(of(&reduce::argmin::u8, 16), ("exchange_argmin_u8", 64));
+        assert_eq!(of(&rows::sum::f64, 8), ("exchange_sum_f64", 128));
+        assert!(exchange_of(&rows::exact::f32, 4).is_none());
+        assert!(exchange_of(&rows::top4::f32, 16).is_none());
     }
 }

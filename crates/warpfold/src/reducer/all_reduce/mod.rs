@@ -1,33 +1,26 @@
 //! Reductions whose result every device of a group gets, without the host in between.
 
+mod exchanger;
 mod graph;
 mod kernels;
+mod rows;
 
 pub use graph::GroupGraph;
+pub use rows::AllRowReducer;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use crate::device::{
-    Arg, Buffer, Device, DeviceKind, LaunchShape, Overlap, Stream,
-    peers::{FailedAt, PeerMemory, Together, launch_together, reach_each_other},
-};
+use crate::device::Stream;
 
 use super::{
     DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Reducer,
-    engine::{Cache, Engine},
     group::shard_error,
     input::private::Places as _,
     output::{Target, private::Output as _},
     partial::check_most,
 };
 
-use kernels::{Exchange, exchange_of, words};
-
-/// The most devices that exchange results.
-const MOST_DEVICES: usize = 8;
-
-/// How long a kernel waits for the result of another device, if the caller does not say it.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use exchanger::{Exchanger, Results};
 
 /// An operation over one type of elements, ready to run on all devices of a [`Group`] such that
 /// each device gets the result. [`Group::all_reducer`] makes one.
@@ -84,33 +77,12 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// ```
 pub struct AllReducer<T, O> {
     reducers: Vec<Reducer<T, O>>,
-    exchange: Exchange,
-    /// The kernel that exchanges results, on each device.
-    engines: Vec<Arc<Engine>>,
-    /// The raw result of each device's shard.
-    partials: Vec<Buffer<u8>>,
-    mailboxes: PeerMemory,
-    timeout: Duration,
-    /// Whether the mailboxes may hold the words of a call that did not reach all devices.
-    is_torn: bool,
+    exchanger: Exchanger,
 }
 
 impl<T: Item, O: Operation<T>> fmt::Debug for AllReducer<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AllReducer")
-            .field("reducers", &self.reducers)
-            .field("exchange", &self.exchange.kernel.name())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T, O> Drop for AllReducer<T, O> {
-    fn drop(&mut self) {
-        // The kernels of a device write into the memory of others, which is freed now. An error
-        // belongs to an earlier launch, and the next call of the device reports it too.
-        for reducer in &self.reducers {
-            let _ = reducer.device.synchronize();
-        }
+        f.debug_struct("AllReducer").field("reducers", &self.reducers).finish_non_exhaustive()
     }
 }
 
@@ -128,35 +100,9 @@ impl Group {
         &self,
         operation: O,
     ) -> Result<AllReducer<T, O>, Error> {
-        let devices = self.devices();
-        if devices.len() > MOST_DEVICES {
-            let (devices, most) = (devices.len(), MOST_DEVICES);
-            return Err(Error::TooManyDevices { devices, most });
-        }
         let bytes = size_of::<O::Raw>();
-        let exchange = exchange_of(O::KERNEL, bytes)
-            .ok_or(Error::NotExchanged { op: O::NAME, item: T::NAME })?;
-        if let Some([from, to]) = reach_each_other(devices)? {
-            return Err(Error::NotPeers { from, to });
-        }
-        let room = exchange.per_block * words(bytes);
-        let mailbox = mailbox_bytes(1, room, devices.len());
-        let mailboxes = PeerMemory::zeroed(devices, mailbox).map_err(|failed| {
-            shard_error(failed.number, &devices[failed.number], (*failed.error).into())
-        })?;
-        let (mut engines, mut partials) = (Vec::new(), Vec::new());
-        for (shard, device) in devices.iter().enumerate() {
-            let prepare = || {
-                let engine = device.attached::<Cache>().engine(device, exchange.kernel, bytes)?;
-                Ok((engine, device.alloc(bytes)?))
-            };
-            let (engine, partial) = prepare().map_err(|error| shard_error(shard, device, error))?;
-            engines.push(engine);
-            partials.push(partial);
-        }
-        let reducers = self.reducer(operation)?.into_reducers();
-        let (timeout, is_torn) = (TIMEOUT, false);
-        Ok(AllReducer { reducers, exchange, engines, partials, mailboxes, timeout, is_torn })
+        let exchanger = Exchanger::new(self.devices(), O::KERNEL, bytes, 1, (O::NAME, T::NAME))?;
+        Ok(AllReducer { reducers: self.reducer(operation)?.into_reducers(), exchanger })
     }
 
     /// A new stream of each device, in the order of the devices.
@@ -174,18 +120,13 @@ impl Group {
     }
 }
 
-/// How many bytes a mailbox has, as `warpfold_device::exchange` says.
-fn mailbox_bytes(blocks: u64, room: u32, ranks: usize) -> u64 {
-    8 * (1 + blocks * (1 + 2 * ranks as u64 * u64::from(room)))
-}
-
 impl<T: Item, O: Operation<T>> AllReducer<T, O> {
     /// Sets how long a kernel waits for the result of another device; the default is a minute. The
     /// time includes all work that the other device has to do before. On the simulator a kernel
     /// waits until it is known that nothing can change any more.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.exchanger.timeout = timeout;
         self
     }
 
@@ -219,9 +160,9 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
         let shards: Vec<_> = shards.into_iter().collect();
         let mut outputs: Vec<_> = outputs.into_iter().collect();
         let streams: Vec<_> = streams.into_iter().collect();
-        self.check_count("shards", shards.len())?;
-        self.check_count("outputs", outputs.len())?;
-        self.check_count("streams", streams.len())?;
+        self.exchanger.check_count("shards", shards.len())?;
+        self.exchanger.check_count("outputs", outputs.len())?;
+        self.exchanger.check_count("streams", streams.len())?;
 
         // For each shard, the number of elements before it.
         let (mut n, mut bases) = (0, Vec::new());
@@ -229,7 +170,7 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
             let (first, second) = input.places();
             bases.push(n);
             n += Reducer::<T, O>::check_len(first.len, second.map(|second| second.len))
-                .map_err(|error| self.shard_error(shard, error))?;
+                .map_err(|error| self.exchanger.shard_error(shard, error))?;
         }
         check_most::<T, O>(n)?;
         if n == 0 && O::identity().is_none() {
@@ -240,31 +181,23 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
         let present =
             (0..shards.len()).filter(|&shard| is_there(shard)).map(|shard| 1 << shard).sum();
 
-        self.mend(&streams)?;
-        for (shard, input) in shards.iter().enumerate().filter(|&(shard, _)| is_there(shard)) {
-            let (first, second) = input.places();
-            let (reducer, partial, stream) =
-                (&self.reducers[shard], &self.partials[shard], streams[shard]);
-            stream.retain(partial.view(..));
-            reducer
-                .launch(first, second, partial.address(), stream)
-                .map_err(|error| self.shard_error(shard, error))?;
-        }
         let targets: Vec<_> = outputs.iter_mut().map(|output| output.target()).collect();
-        if let Some((shard, target)) =
+        if let Some((shard, Target { len, .. })) =
             targets.iter().enumerate().find(|(_, target)| target.len != 1)
         {
-            return Err(self.shard_error(shard, Error::Output { len: target.len }));
+            return Err(self.exchanger.shard_error(shard, Error::Output { len: *len }));
         }
-        let devices: Vec<_> = self.reducers.iter().map(|reducer| &reducer.device).collect();
-        let places = targets.into_iter().zip(devices).zip(&streams);
-        let mut places = places.map(|((target, device), &stream)| (target, device, stream));
-        let is_torn = &mut false;
-        let launched = with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
-            self.exchange(present, &bases, outputs, &streams, is_torn)
-        });
-        self.is_torn = *is_torn;
-        launched?;
+
+        self.exchanger.mend(&streams)?;
+        for (shard, input) in shards.iter().enumerate().filter(|&(shard, _)| is_there(shard)) {
+            let (first, second) = input.places();
+            let partial = self.exchanger.partials(shard, streams[shard]);
+            self.reducers[shard]
+                .launch(first, second, partial, streams[shard])
+                .map_err(|error| self.exchanger.shard_error(shard, error))?;
+        }
+        let results = Results { count: 1, present, bases: &bases };
+        self.exchanger.exchange(&results, targets, &streams)?;
         Ok(Pending::new(n))
     }
 
@@ -276,116 +209,6 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
     /// [`Error::Absent`]; [`Error::Shard`] with a fault of an earlier launch, or an error of the
     /// driver.
     pub fn check(&self) -> Result<(), Error> {
-        for waited in 0..self.reducers.len() {
-            let status = self.mailboxes.first_word(waited);
-            match status.map_err(|error| self.shard_error(waited, error.into()))? {
-                0 => {}
-                absent => return Err(Error::Absent { waited, absent: absent as usize - 1 }),
-            }
-        }
-        Ok(())
+        self.exchanger.check()
     }
-
-    fn check_count(&self, what: &'static str, given: usize) -> Result<(), Error> {
-        let devices = self.reducers.len();
-        if given == devices { Ok(()) } else { Err(Error::ShardCount { what, given, devices }) }
-    }
-
-    /// Empties the mailboxes if the last call has not reached all devices.
-    fn mend(&mut self, streams: &[&Stream]) -> Result<(), Error> {
-        if !self.is_torn {
-            return Ok(());
-        }
-        for (shard, stream) in streams.iter().enumerate() {
-            let wait = || stream.synchronize();
-            wait().map_err(|error| self.shard_error(shard, error.into()))?;
-        }
-        self.mailboxes.clear().map_err(|failed| self.failed(failed))?;
-        self.is_torn = false;
-        Ok(())
-    }
-
-    /// Launches the kernels that exchange the raw results. `is_torn` becomes true if some of them
-    /// may have been launched and others not.
-    fn exchange(
-        &self,
-        present: u32,
-        bases: &[u64],
-        outputs: &[u64],
-        streams: &[&Stream],
-        is_torn: &mut bool,
-    ) -> Result<(), Error> {
-        let ranks = self.reducers.len();
-        let words = words(size_of::<O::Raw>());
-        let room = self.exchange.per_block * words;
-        let threads = (words * ranks as u32).clamp(1, 256).next_multiple_of(32);
-        let shape = LaunchShape {
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(1, threads, 4 * (ranks as u32 * room + 2))
-        };
-        let is_simulated = self.reducers[0].device.info().kind == DeviceKind::Simulator;
-        let limit = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).max(1);
-        // Without a limit the simulator finds out that nothing can change any more.
-        let limit = if is_simulated { 0 } else { limit };
-        // The places of ranks that there are not are never used.
-        let mailbox = |rank: usize| self.mailboxes.address(rank.min(ranks - 1));
-        let args: Vec<_> = (0..ranks)
-            .map(|rank| {
-                let mut args = vec![
-                    Arg::Pointer(self.partials[rank].address()),
-                    Arg::Pointer(outputs[rank]),
-                    Arg::U32(1),
-                    Arg::U64(bases[rank]),
-                    Arg::U32(rank as u32),
-                    Arg::U32(ranks as u32),
-                    Arg::U32(present),
-                    Arg::U64(limit),
-                ];
-                args.extend((0..MOST_DEVICES).map(|rank| Arg::Pointer(mailbox(rank))));
-                args
-            })
-            .collect();
-        let launches: Vec<_> = (0..ranks)
-            .map(|rank| {
-                self.mailboxes.retain_by(streams[rank]);
-                let (stream, kernel) = (streams[rank], self.engines[rank].kernel());
-                Together { stream, kernel, shape, args: &args[rank] }
-            })
-            .collect();
-        *is_torn = true;
-        // SAFETY: each kernel reads one raw result, which an earlier launch of its stream has left
-        // in a buffer of this reducer, and writes one at `outputs`, which is borrowed or vouched
-        // for. The mailboxes have as many words as the kernel uses, and dropping them waits for all
-        // devices; a graph retains them and the buffer. No kernel uses a workspace.
-        let launched = unsafe { launch_together(&launches) };
-        launched.map_err(|failed| self.failed(failed))?;
-        *is_torn = false;
-        Ok(())
-    }
-
-    fn failed(&self, FailedAt { number, error }: FailedAt) -> Error {
-        self.shard_error(number, (*error).into())
-    }
-
-    fn shard_error(&self, shard: usize, error: Error) -> Error {
-        shard_error(shard, &self.reducers[shard].device, error)
-    }
-}
-
-/// Calls `launch` with the addresses of all outputs. Memory that is lent for the call is lent until
-/// `launch` has returned.
-fn with_addresses<'a, R: bytemuck::Pod + 'a>(
-    places: &mut dyn Iterator<Item = (Target<'a, R>, &'a Device, &'a Stream)>,
-    addresses: &mut Vec<u64>,
-    launch: &mut dyn FnMut(&[u64]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let Some((target, device, stream)) = places.next() else { return launch(addresses) };
-    let shard = addresses.len();
-    let mut inner = Ok(());
-    let own = target.with_address(device, stream, |address| {
-        addresses.push(address);
-        inner = with_addresses(places, addresses, launch);
-        Ok(())
-    });
-    own.map_err(|error| shard_error(shard, device, error)).and(inner)
 }

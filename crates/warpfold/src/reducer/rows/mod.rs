@@ -248,8 +248,18 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         self.engine.kernel()
     }
 
-    /// The layouts of arrays that are to be reduced along these axes, and where they begin.
+    /// The layouts of arrays that are to be reduced along these axes, and where they begin. Rows
+    /// without elements are refused if the operation has no result for them.
     fn layouts(common: &Common, axes: &[isize]) -> Result<(Layouts, [u64; 2]), Error> {
+        let (layouts, offsets) = Self::any_layouts(common, axes)?;
+        if layouts[0].rows() > 0 && layouts[0].length() == 0 && O::identity().is_none() {
+            return Err(Error::Empty { op: O::NAME });
+        }
+        Ok((layouts, offsets))
+    }
+
+    /// As [`layouts`](Self::layouts), but rows without elements are accepted.
+    fn any_layouts(common: &Common, axes: &[isize]) -> Result<(Layouts, [u64; 2]), Error> {
         let Common { shape, strides, offsets } = common;
         let is_reduced = array::are_reduced(shape.len(), axes)?;
         let is_reduced = |axis: usize| is_reduced[axis];
@@ -259,9 +269,6 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
             strides => Layouts::from_iter([Layout::new(shape, &strides[0], is_reduced, bytes)?]),
         };
         let length = layouts[0].length();
-        if layouts[0].rows() > 0 && length == 0 && O::identity().is_none() {
-            return Err(Error::Empty { op: O::NAME });
-        }
         if length > O::MOST {
             return Err(too_long::<T, O>(length, O::MOST));
         }
@@ -271,6 +278,31 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// Turns raw results into results.
     fn finish(raw: &[O::RowRaw], length: u64) -> Result<Vec<O::Output>, Error> {
         raw.iter().map(|&raw| O::finish_row(raw, length)).collect()
+    }
+
+    /// The number of rows and their length, if arrays are reduced along these axes.
+    pub(in super::super) fn extent<A>(arrays: &A, axes: &[isize]) -> Result<(u64, u64), Error>
+    where
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
+    {
+        let (layouts, _) = Self::any_layouts(&arrays.common()?, axes)?;
+        Ok((layouts[0].rows(), layouts[0].length()))
+    }
+
+    /// Adds to `stream` the launches that leave the raw results of arrays at `out`, an address of
+    /// the same device. There is at least one row.
+    pub(in super::super) fn launch_into<A>(
+        &self,
+        arrays: &A,
+        axes: &[isize],
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error>
+    where
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
+    {
+        let (layouts, offsets) = Self::layouts(&arrays.common()?, axes)?;
+        self.launch(arrays.places(), offsets, layouts, out, stream)
     }
 
     /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same

@@ -41,7 +41,7 @@ impl<T, O> fmt::Debug for PendingRows<T, O> {
 }
 
 impl<T: Item, O: ArraysOperation<T>> PendingRows<T, O> {
-    pub(super) fn new(length: u64) -> Self {
+    pub(in super::super) fn new(length: u64) -> Self {
         Self { length, operation: PhantomData }
     }
 
