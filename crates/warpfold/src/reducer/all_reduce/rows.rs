@@ -35,12 +35,13 @@ use super::{
 ///
 /// let group = Group::of(&[Device::simulator(), Device::simulator()])?;
 /// let [first, second] = [&group.devices()[0], &group.devices()[1]];
-/// let shards = [first.upload(&[1.0f32, 8.0, 3.0])?, second.upload(&[4.0, 5.0, 6.0, 7.0, 2.0, 9.0])?];
+/// let upper = first.upload(&[1.0f32, 8.0, 3.0])?;
+/// let lower = second.upload(&[4.0, 5.0, 6.0, 7.0, 2.0, 9.0])?;
 /// let mut results = [first.alloc(3)?, second.alloc(3)?];
 /// let streams = group.streams()?;
 ///
 /// let mut max = group.all_row_reducer::<f32, _>(Max, 3)?;
-/// let arrays = [Array::new(&shards[0], &[1, 3])?, Array::new(&shards[1], &[2, 3])?];
+/// let arrays = [Array::new(&upper, &[1, 3])?, Array::new(&lower, &[2, 3])?];
 /// let pending = max.reduce_axes_into(&arrays, &[0], &mut results, &streams)?;
 /// max.check()?;
 /// for result in &results {
