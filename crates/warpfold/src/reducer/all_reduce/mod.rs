@@ -145,8 +145,9 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
     /// - [`Error::ShardCount`] if there are more or fewer shards, outputs or streams than devices;
     /// - [`Error::Empty`] if all shards are empty and the operation has no result for that;
     /// - [`Error::TooLong`] as for one array of all elements;
-    /// - [`Error::Shard`] with an error of [`Reducer::reduce_into`] and the position of the device;
-    ///   no result comes on any device then. Simulated streams that capture are refused so.
+    /// - [`Error::Shard`] with an error of [`Reducer::reduce_into`] and the position of the device.
+    ///   No result comes on any device then, and devices that have begun wait until their timeout.
+    ///   Simulated streams that capture are refused so.
     pub fn reduce_into<'s, S, D>(
         &mut self,
         shards: S,

@@ -109,7 +109,8 @@ impl<T: Item, O: ArraysOperation<T>> AllRowReducer<T, O> {
     /// - [`Error::Empty`] if the rows of all shards are empty and the operation has no result for
     ///   that, and [`Error::TooLong`] as for one array of all elements;
     /// - [`Error::Shard`] with an error of [`RowReducer::reduce_axes_into`] and the position of the
-    ///   device; no result comes on any device then. Simulated streams that capture are refused so.
+    ///   device. No result comes on any device then, and devices that have begun wait until their
+    ///   timeout. Simulated streams that capture are refused so.
     pub fn reduce_axes_into<'s, S, D>(
         &mut self,
         shards: S,
