@@ -51,6 +51,11 @@ pub fn quartiles<T: Copy>(sorted: &[T]) -> [T; 5] {
     [0, 1, 2, 3, 4].map(|quarters| sorted[(last * quarters + 2) / 4])
 }
 
+/// The time in microseconds.
+pub fn to_us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
 /// The bandwidth of moving `bytes` in `time`, in GB/s (10⁹ bytes per second).
 pub fn gb_per_s(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e9
@@ -69,11 +74,30 @@ pub fn take_turns(
     warm_ups: usize,
     samples: usize,
 ) -> Result<Vec<Vec<Duration>>, DeviceError> {
-    let mut times = vec![Vec::new(); graphs.len()];
+    time_turns(graphs.len(), calls, warm_ups, samples, |contender| {
+        stream.synchronize()?;
+        stream.time(|| graphs[contender].launch(stream))
+    })
+}
+
+/// The times of one call of each contender. `time` launches so many calls of a contender and
+/// returns the time of all. In each turn, each contender is launched once. The first turns are
+/// warm-ups, which do not count.
+///
+/// # Errors
+///
+/// The error of `time`.
+pub fn time_turns<E>(
+    contenders: usize,
+    calls: u32,
+    warm_ups: usize,
+    samples: usize,
+    mut time: impl FnMut(usize) -> Result<Duration, E>,
+) -> Result<Vec<Vec<Duration>>, E> {
+    let mut times = vec![Vec::new(); contenders];
     for turn in 0..warm_ups + samples {
-        for (graph, times) in graphs.iter().zip(&mut times) {
-            stream.synchronize()?;
-            let time = stream.time(|| graph.launch(stream))?;
+        for (contender, times) in times.iter_mut().enumerate() {
+            let time = time(contender)?;
             if turn >= warm_ups {
                 times.push(time / calls);
             }

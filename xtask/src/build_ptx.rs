@@ -157,8 +157,8 @@ pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> any
         let path = root.join(folder.path);
         let built = rendered.manifest.kernels.len();
         if args.is_partial() {
-            let committed =
-                Manifest::read(&path).context("--only needs a whole build before it")?;
+            let committed = Manifest::read(&path)
+                .context("--only and --part need a whole build before them")?;
             rendered.manifest = merge(&committed, rendered.manifest);
             if !args.check {
                 keep_whole(&committed, &mut rendered.manifest, folder)?;

@@ -5,10 +5,10 @@
 //! the first GPU. Results are checked before the calls are timed. `bench/peers/groups.py` times
 //! PyTorch and NCCL in the same way.
 
-use std::{fs, io, path::PathBuf, process::ExitCode, time::Duration};
+use std::{fs, io, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, ensure};
-use bench::{Times, gb_per_s};
+use bench::{Times, gb_per_s, time_turns, to_us};
 use clap::Parser;
 use serde_json::{Value as Json, json};
 use warpfold::{
@@ -172,7 +172,8 @@ where
 fn measure_columns(group: &Group, width: usize, samples: usize) -> anyhow::Result<Line> {
     const ROWS: usize = 4;
     let values: Vec<f32> = (0..ROWS * width).map(|i| (i % 100) as f32).collect();
-    let (bytes, calls) = ((4 * ROWS * width) as u64, calls_for((4 * ROWS * width) as u64));
+    let bytes = (4 * ROWS * width) as u64;
+    let calls = calls_for(bytes);
     let (mut shards, mut results) = (Vec::new(), Vec::new());
     for device in group.devices() {
         shards.push(device.upload(&values)?);
@@ -225,29 +226,19 @@ fn time(
     samples: usize,
 ) -> anyhow::Result<[Times; 2]> {
     const WARM_UPS: usize = 3;
-    let mut times = [Vec::new(), Vec::new()];
-    for turn in 0..WARM_UPS + samples {
-        for (which, times) in times.iter_mut().enumerate() {
-            for stream in streams {
-                stream.synchronize()?;
-            }
-            let start = streams[0].record()?;
-            if which == 0 {
-                alone.launch(&streams[0])?;
-            } else {
-                together.launch(streams)?;
-            }
-            let time: Duration = streams[0].record()?.elapsed_since(&start)?;
-            if turn >= WARM_UPS {
-                times.push(time / calls);
-            }
+    let times = time_turns(2, calls, WARM_UPS, samples, |contender| {
+        for stream in streams {
+            stream.synchronize()?;
         }
-    }
-    Ok(times.map(Times::of))
-}
-
-fn to_us(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
+        let start = streams[0].record()?;
+        if contender == 0 {
+            alone.launch(&streams[0])?;
+        } else {
+            together.launch(streams)?;
+        }
+        Ok::<_, Error>(streams[0].record()?.elapsed_since(&start)?)
+    })?;
+    Ok([0, 1].map(|contender| Times::of(times[contender].clone())))
 }
 
 fn table(lines: &[Line], gpus: usize) -> Table {

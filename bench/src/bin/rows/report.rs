@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench::{Times, gb_per_s};
+use bench::{Times, gb_per_s, to_us};
 use serde_json::{Map, Value as Json, json};
 use warpfold_lab::output::{Cell, Column, Table};
 
@@ -19,10 +19,6 @@ fn times(rounds: &[Samples], who: Who) -> Option<Times> {
     let of_rounds = rounds.iter().flatten().filter(|(contender, _)| *contender == who);
     let all: Vec<Duration> = of_rounds.flat_map(|(_, samples)| samples).copied().collect();
     (!all.is_empty()).then(|| Times::of(all))
-}
-
-fn to_us(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }
 
 /// The table of all cases.

@@ -79,21 +79,20 @@ fn fences_of_the_system_order_data_and_flag() {
 #[test]
 fn a_fence_that_is_missing_or_too_narrow_is_found() {
     for fence in ["", "fence.acq_rel.gpu;", "fence.acq_rel.cta;", "membar.gl;"] {
-        for narrow in [
-            Parts { before: fence, ..WEAK },
-            Parts { after: fence, ..WEAK },
-            Parts { before: fence, after: fence, ..WEAK },
-        ] {
+        let narrowed = |whole: Parts| {
+            [
+                Parts { before: fence, ..whole },
+                Parts { after: fence, ..whole },
+                Parts { before: fence, after: fence, ..whole },
+            ]
+        };
+        for narrow in narrowed(WEAK) {
             let (kinds, text) = found(&message(narrow), 1);
             assert_eq!(kinds, [ReportKind::Race].into(), "{fence}");
             assert!(text.contains("and nothing orders the two devices"), "{text}");
             assert!(text.contains("`__threadfence_system`"), "{text}");
         }
-        for narrow in [
-            Parts { before: fence, ..STRONG },
-            Parts { after: fence, ..STRONG },
-            Parts { before: fence, after: fence, ..STRONG },
-        ] {
+        for narrow in narrowed(STRONG) {
             let (kinds, text) = found(&message(narrow), 1);
             assert_eq!(kinds, [ReportKind::MissingFence].into(), "{fence}");
             assert!(text.starts_with("error"), "{text}");

@@ -81,8 +81,7 @@ impl PeerMemory {
 
     /// Makes every byte 0, after all earlier work of the devices.
     pub(crate) fn clear(&self) -> Result<(), FailedAt> {
-        let parts = self.parts.iter().enumerate();
-        parts.into_iter().try_for_each(|(number, part)| {
+        self.parts.iter().enumerate().try_for_each(|(number, part)| {
             part.core().fill(part.address(), self.bytes, 0).map_err(FailedAt::number(number))
         })
     }

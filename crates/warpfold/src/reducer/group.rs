@@ -192,7 +192,7 @@ pub fn even_ranges(n: usize, parts: usize) -> impl ExactSizeIterator<Item = Rang
 /// [`Group::reducer`] makes one.
 pub struct GroupReducer<T, O> {
     /// One for each device.
-    reducers: Arc<[Reducer<T, O>]>,
+    pub(super) reducers: Arc<[Reducer<T, O>]>,
 }
 
 impl<T, O> Clone for GroupReducer<T, O> {
@@ -316,11 +316,6 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
             whole = whole.append(part.map_err(|error| self.shard_error(shard, error))?);
         }
         whole.finish()
-    }
-
-    /// The reducer of each device.
-    pub(super) fn into_reducers(self) -> Vec<Reducer<T, O>> {
-        self.reducers.to_vec()
     }
 
     /// The error of a shard.

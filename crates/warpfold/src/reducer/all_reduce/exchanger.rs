@@ -61,14 +61,36 @@ impl Drop for Exchanger {
     }
 }
 
-/// What the devices exchange.
-pub(super) struct Results<'a> {
-    /// How many there are.
-    pub(super) count: u32,
-    /// Bit `r` is set if device `r` has a shard with elements.
-    pub(super) present: u32,
+/// The shards of a call by their lengths, of which each device has one.
+pub(super) struct Shards {
+    lengths: Vec<u64>,
+    total: u64,
+}
+
+impl Shards {
+    pub(super) fn new(lengths: Vec<u64>) -> Self {
+        Self { total: lengths.iter().sum(), lengths }
+    }
+
+    /// The length of all shards together.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether a device has a result to exchange: its shard has elements, or no shard has any,
+    /// because each device then has the result of no elements.
+    fn has(&self, shard: usize) -> bool {
+        self.total == 0 || self.lengths[shard] > 0
+    }
+
     /// For each device, the number of elements before its shard, which is added to indices.
-    pub(super) bases: &'a [u64],
+    fn bases(&self) -> impl Iterator<Item = u64> {
+        self.lengths.iter().scan(0, |before, length| {
+            let base = *before;
+            *before += length;
+            Some(base)
+        })
+    }
 }
 
 impl Exchanger {
@@ -114,19 +136,59 @@ impl Exchanger {
         self.most
     }
 
-    /// The address of a device's raw results, which a launch on this stream will write.
-    pub(super) fn partials(&self, shard: usize, stream: &Stream) -> u64 {
-        stream.retain(self.partials[shard].view(..));
-        self.partials[shard].address()
+    /// Refuses a call that does not have one shard, one output and one stream for each device.
+    pub(super) fn check_counts(
+        &self,
+        shards: usize,
+        outputs: usize,
+        streams: usize,
+    ) -> Result<(), Error> {
+        let devices = self.devices.len();
+        for (what, given) in [("shards", shards), ("outputs", outputs), ("streams", streams)] {
+            if given != devices {
+                return Err(Error::ShardCount { what, given, devices });
+            }
+        }
+        Ok(())
     }
 
-    pub(super) fn check_count(&self, what: &'static str, given: usize) -> Result<(), Error> {
-        let devices = self.devices.len();
-        if given == devices { Ok(()) } else { Err(Error::ShardCount { what, given, devices }) }
+    /// Refuses an output that does not have so many places. `wrong` makes the error of an output
+    /// from its length.
+    pub(super) fn check_outputs<R>(
+        &self,
+        outputs: &[Target<'_, R>],
+        places: u64,
+        wrong: impl Fn(u64) -> Error,
+    ) -> Result<(), Error> {
+        match outputs.iter().position(|output| output.len != places) {
+            None => Ok(()),
+            Some(shard) => Err(self.shard_error(shard, wrong(outputs[shard].len))),
+        }
+    }
+
+    /// Adds a call with so many results to the work of the streams. `reduce` adds the launch that
+    /// leaves the raw results of one of `inputs` at an address. There is one input, one output and
+    /// one stream for each device, and each output has room for all results.
+    pub(super) fn call<I, R: bytemuck::Pod>(
+        &mut self,
+        count: u32,
+        shards: &Shards,
+        (inputs, outputs): (impl Iterator<Item = I>, Vec<Target<'_, R>>),
+        streams: &[&Stream],
+        reduce: impl Fn(usize, I, u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.mend(streams)?;
+        for (shard, input) in inputs.enumerate().filter(|&(shard, _)| shards.has(shard)) {
+            let partials = &self.partials[shard];
+            streams[shard].retain(partials.view(..));
+            reduce(shard, input, partials.address())
+                .map_err(|error| self.shard_error(shard, error))?;
+        }
+        self.exchange(count, shards, outputs, streams)
     }
 
     /// Empties the mailboxes if the last call has not reached all devices.
-    pub(super) fn mend(&mut self, streams: &[&Stream]) -> Result<(), Error> {
+    fn mend(&mut self, streams: &[&Stream]) -> Result<(), Error> {
         if !self.is_torn {
             return Ok(());
         }
@@ -139,11 +201,11 @@ impl Exchanger {
     }
 
     /// Launches the kernels that exchange the raw results, which earlier launches of the streams
-    /// leave. There is one output and one stream for each device, and each output has room for all
-    /// results.
-    pub(super) fn exchange<R: bytemuck::Pod>(
+    /// leave.
+    fn exchange<R: bytemuck::Pod>(
         &mut self,
-        results: &Results<'_>,
+        count: u32,
+        shards: &Shards,
         outputs: Vec<Target<'_, R>>,
         streams: &[&Stream],
     ) -> Result<(), Error> {
@@ -153,7 +215,7 @@ impl Exchanger {
             let mut places = places.map(|((target, device), &stream)| (target, device, stream));
             with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
                 is_torn = true;
-                self.launch(results, outputs, streams)?;
+                self.launch(count, shards, outputs, streams)?;
                 is_torn = false;
                 Ok(())
             })
@@ -164,7 +226,8 @@ impl Exchanger {
 
     fn launch(
         &self,
-        results: &Results<'_>,
+        count: u32,
+        shards: &Shards,
         outputs: &[u64],
         streams: &[&Stream],
     ) -> Result<(), Error> {
@@ -172,9 +235,9 @@ impl Exchanger {
         let room = self.per_block * self.words;
         // Along x there are the words of a rank, in whole warps, and along y the ranks.
         let most = (MOST_THREADS / ranks as u32 / WARP * WARP).max(WARP);
-        let words = results.count.min(self.per_block) * self.words;
+        let words = count.min(self.per_block) * self.words;
         let lanes = words.next_multiple_of(WARP).min(most);
-        let blocks = results.count.div_ceil(self.per_block);
+        let blocks = count.div_ceil(self.per_block);
         let shape = LaunchShape {
             block: (lanes, ranks as u32).into(),
             overlap: Overlap::InSequence,
@@ -186,16 +249,19 @@ impl Exchanger {
         let limit = if is_simulated { 0 } else { limit };
         // The places of ranks that there are not are never used.
         let mailbox = |rank: usize| self.mailboxes.address(rank.min(ranks - 1));
-        let args: Vec<_> = (0..ranks)
-            .map(|rank| {
+        let present: u32 = (0..ranks).filter(|&rank| shards.has(rank)).map(|rank| 1 << rank).sum();
+        let args: Vec<_> = shards
+            .bases()
+            .enumerate()
+            .map(|(rank, base)| {
                 let mut args = vec![
                     Arg::Pointer(self.partials[rank].address()),
                     Arg::Pointer(outputs[rank]),
-                    Arg::U32(results.count),
-                    Arg::U64(results.bases[rank]),
+                    Arg::U32(count),
+                    Arg::U64(base),
                     Arg::U32(rank as u32),
                     Arg::U32(ranks as u32),
-                    Arg::U32(results.present),
+                    Arg::U32(present),
                     Arg::U64(limit),
                 ];
                 args.extend((0..MOST_DEVICES).map(|rank| Arg::Pointer(mailbox(rank))));

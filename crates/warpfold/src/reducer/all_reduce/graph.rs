@@ -50,12 +50,15 @@ impl Group {
         work: impl FnOnce(&[&Stream]) -> Result<R, E>,
     ) -> Result<(GroupGraph, R), E> {
         let mut graphs = Vec::new();
-        let returned = capture(self.devices(), &[], &mut graphs, work)?;
+        let returned = capture(self.devices(), &[], &mut graphs, Box::new(work))?;
         // The inner captures end first.
         graphs.reverse();
         Ok((GroupGraph { devices: self.devices().to_vec(), graphs }, returned))
     }
 }
+
+/// The work that a capture records, which needs one stream of each device.
+type Work<'a, R, E> = Box<dyn FnOnce(&[&Stream]) -> Result<R, E> + 'a>;
 
 /// Begins to capture on each of the devices, and calls `work` with the streams of earlier devices
 /// and these.
@@ -63,18 +66,11 @@ fn capture<R, E: From<DeviceError>>(
     devices: &[Device],
     streams: &[&Stream],
     graphs: &mut Vec<Graph>,
-    work: impl FnOnce(&[&Stream]) -> Result<R, E>,
+    work: Work<'_, R, E>,
 ) -> Result<R, E> {
     let [first, others @ ..] = devices else { return work(streams) };
-    let mut work = Some(work);
-    let (graph, returned) = first.capture(|stream| {
-        let streams = [streams, &[stream]].concat();
-        let work: &mut dyn FnMut(&[&Stream]) -> Result<R, E> = &mut |streams| {
-            let work = work.take().expect("it is called once");
-            work(streams)
-        };
-        capture(others, &streams, graphs, work)
-    })?;
+    let (graph, returned) =
+        first.capture(|stream| capture(others, &[streams, &[stream]].concat(), graphs, work))?;
     graphs.push(graph);
     Ok(returned)
 }

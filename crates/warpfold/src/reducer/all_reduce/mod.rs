@@ -8,19 +8,16 @@ mod rows;
 pub use graph::GroupGraph;
 pub use rows::AllRowReducer;
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::device::Stream;
 
 use super::{
-    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Reducer,
-    group::shard_error,
-    input::private::Places as _,
-    output::{Target, private::Output as _},
-    partial::check_most,
+    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Reducer, group::shard_error,
+    input::private::Places as _, output::private::Output as _, partial::check_most,
 };
 
-use exchanger::{Exchanger, Results};
+use exchanger::{Exchanger, Shards};
 
 /// An operation over one type of elements, ready to run on all devices of a [`Group`] such that
 /// each device gets the result. [`Group::all_reducer`] makes one.
@@ -76,7 +73,7 @@ use exchanger::{Exchanger, Results};
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub struct AllReducer<T, O> {
-    reducers: Vec<Reducer<T, O>>,
+    reducers: Arc<[Reducer<T, O>]>,
     exchanger: Exchanger,
 }
 
@@ -102,7 +99,7 @@ impl Group {
     ) -> Result<AllReducer<T, O>, Error> {
         let bytes = size_of::<O::Raw>();
         let exchanger = Exchanger::new(self.devices(), O::KERNEL, bytes, 1, (O::NAME, T::NAME))?;
-        Ok(AllReducer { reducers: self.reducer(operation)?.into_reducers(), exchanger })
+        Ok(AllReducer { reducers: self.reducer(operation)?.reducers, exchanger })
     }
 
     /// A new stream of each device, in the order of the devices.
@@ -161,44 +158,26 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
         let shards: Vec<_> = shards.into_iter().collect();
         let mut outputs: Vec<_> = outputs.into_iter().collect();
         let streams: Vec<_> = streams.into_iter().collect();
-        self.exchanger.check_count("shards", shards.len())?;
-        self.exchanger.check_count("outputs", outputs.len())?;
-        self.exchanger.check_count("streams", streams.len())?;
+        self.exchanger.check_counts(shards.len(), outputs.len(), streams.len())?;
 
-        // For each shard, the number of elements before it.
-        let (mut n, mut bases) = (0, Vec::new());
-        for (shard, input) in shards.iter().enumerate() {
-            let (first, second) = input.places();
-            bases.push(n);
-            n += Reducer::<T, O>::check_len(first.len, second.map(|second| second.len))
-                .map_err(|error| self.exchanger.shard_error(shard, error))?;
-        }
+        let places: Vec<_> = shards.iter().map(|input| input.places()).collect();
+        let lengths = places.iter().enumerate().map(|(shard, (first, second))| {
+            Reducer::<T, O>::check_len(first.len, second.as_ref().map(|second| second.len))
+                .map_err(|error| self.exchanger.shard_error(shard, error))
+        });
+        let shards = Shards::new(lengths.collect::<Result<_, _>>()?);
+        let n = shards.total();
         check_most::<T, O>(n)?;
         if n == 0 && O::identity().is_none() {
             return Err(Error::Empty { op: O::NAME });
         }
-        // If all shards are empty, each device has the result of no elements.
-        let is_there = |shard: usize| n == 0 || shards[shard].places().0.len > 0;
-        let present =
-            (0..shards.len()).filter(|&shard| is_there(shard)).map(|shard| 1 << shard).sum();
-
         let targets: Vec<_> = outputs.iter_mut().map(|output| output.target()).collect();
-        if let Some((shard, Target { len, .. })) =
-            targets.iter().enumerate().find(|(_, target)| target.len != 1)
-        {
-            return Err(self.exchanger.shard_error(shard, Error::Output { len: *len }));
-        }
+        self.exchanger.check_outputs(&targets, 1, |len| Error::Output { len })?;
 
-        self.exchanger.mend(&streams)?;
-        for (shard, input) in shards.iter().enumerate().filter(|&(shard, _)| is_there(shard)) {
-            let (first, second) = input.places();
-            let partial = self.exchanger.partials(shard, streams[shard]);
-            self.reducers[shard]
-                .launch(first, second, partial, streams[shard])
-                .map_err(|error| self.exchanger.shard_error(shard, error))?;
-        }
-        let results = Results { count: 1, present, bases: &bases };
-        self.exchanger.exchange(&results, targets, &streams)?;
+        let call = (places.into_iter(), targets);
+        self.exchanger.call(1, &shards, call, &streams, |shard, (first, second), out| {
+            self.reducers[shard].launch(first, second, out, streams[shard])
+        })?;
         Ok(Pending::new(n))
     }
 

@@ -7,10 +7,9 @@ use crate::device::Stream;
 use super::{
     super::{
         ArraysOperation, DeviceArrays, DeviceOutput, Error, Group, Item, PendingRows, RowReducer,
-        group::shard_error,
-        output::{Target, private::Output as _},
+        group::shard_error, output::private::Output as _, partial::check_most, rows::LaidOut,
     },
-    exchanger::{Exchanger, Results},
+    exchanger::{Exchanger, Shards},
 };
 
 /// An operation over rows of which each device of a [`Group`] has a part, ready to run such that
@@ -125,58 +124,39 @@ impl<T: Item, O: ArraysOperation<T>> AllRowReducer<T, O> {
         let shards: Vec<_> = shards.into_iter().collect();
         let mut outputs: Vec<_> = outputs.into_iter().collect();
         let streams: Vec<_> = streams.into_iter().collect();
-        self.exchanger.check_count("shards", shards.len())?;
-        self.exchanger.check_count("outputs", outputs.len())?;
-        self.exchanger.check_count("streams", streams.len())?;
+        self.exchanger.check_counts(shards.len(), outputs.len(), streams.len())?;
 
-        // For each shard, the length of its rows, and of those before them.
-        let (mut lengths, mut bases, mut length, mut rows) = (Vec::new(), Vec::new(), 0, 0);
+        let mut laid: Vec<LaidOut> = Vec::new();
         for (shard, arrays) in shards.iter().enumerate() {
-            let (results, of_shard) = RowReducer::<T, O>::extent(arrays, axes)
+            let own = RowReducer::<T, O>::lay_part_out(arrays, axes)
                 .map_err(|error| self.exchanger.shard_error(shard, error))?;
-            if shard == 0 {
-                rows = results;
-            } else if results != rows {
-                return Err(Error::ShardRows { shard, results, first: rows });
+            let (results, first) = (own.rows(), laid.first().map_or(own.rows(), LaidOut::rows));
+            if results != first {
+                return Err(Error::ShardRows { shard, results, first });
             }
-            bases.push(length);
-            lengths.push(of_shard);
-            length += of_shard;
+            laid.push(own);
         }
+        let rows = laid.first().map_or(0, LaidOut::rows);
         let most = self.exchanger.most();
         let count = u32::try_from(rows).ok().filter(|&count| count <= most);
         let count = count.ok_or(Error::MostRows { rows, most: most.into() })?;
-        if length > O::MOST {
-            let (op, item, most) = (O::NAME, T::NAME, O::MOST);
-            return Err(Error::TooLong { op, item, n: length, most });
-        }
+        let lengths = Shards::new(laid.iter().map(LaidOut::length).collect());
+        let length = lengths.total();
+        check_most::<T, O>(length)?;
         if length == 0 && rows > 0 && O::identity().is_none() {
             return Err(Error::Empty { op: O::NAME });
         }
         let targets: Vec<_> = outputs.iter_mut().map(|output| output.target()).collect();
-        if let Some((shard, Target { len, .. })) =
-            targets.iter().enumerate().find(|(_, target)| target.len != rows)
-        {
-            let error = Error::Outputs { results: rows, len: *len };
-            return Err(self.exchanger.shard_error(shard, error));
-        }
+        self.exchanger
+            .check_outputs(&targets, rows, |len| Error::Outputs { results: rows, len })?;
         if rows == 0 {
             return Ok(PendingRows::new(length));
         }
 
-        // If all rows are empty, each device has the results of no elements.
-        let is_there = |shard: usize| length == 0 || lengths[shard] > 0;
-        let all = 0..shards.len();
-        let present = all.filter(|&shard| is_there(shard)).map(|shard| 1 << shard).sum();
-        self.exchanger.mend(&streams)?;
-        for (shard, arrays) in shards.iter().enumerate().filter(|&(shard, _)| is_there(shard)) {
-            let partials = self.exchanger.partials(shard, streams[shard]);
-            self.reducers[shard]
-                .launch_into(arrays, axes, partials, streams[shard])
-                .map_err(|error| self.exchanger.shard_error(shard, error))?;
-        }
-        let results = Results { count, present, bases: &bases };
-        self.exchanger.exchange(&results, targets, &streams)?;
+        let call = (shards.iter().zip(laid), targets);
+        self.exchanger.call(count, &lengths, call, &streams, |shard, (arrays, laid), out| {
+            self.reducers[shard].launch_part(arrays, laid, out, streams[shard])
+        })?;
         Ok(PendingRows::new(length))
     }
 

@@ -29,8 +29,25 @@ use layout::Layout;
 use repair::Repair;
 use smallvec::SmallVec;
 
-/// The layout of each array.
-type Layouts = SmallVec<[Layout; 2]>;
+/// Arrays that are to be reduced along some axes.
+pub(super) struct LaidOut {
+    /// The layout of each array.
+    layouts: SmallVec<[Layout; 2]>,
+    /// Where each array begins.
+    offsets: [u64; 2],
+}
+
+impl LaidOut {
+    /// The number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        self.layouts[0].rows()
+    }
+
+    /// The number of elements of a row.
+    pub(super) fn length(&self) -> u64 {
+        self.layouts[0].length()
+    }
+}
 
 pub use array::Array;
 pub use arrays::{Arrays, DeviceArrays};
@@ -126,8 +143,8 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     where
         A: Arrays<Item = T, Arity = O::Arity>,
     {
-        let (layouts, offsets) = Self::layouts(&array.common()?, axes)?;
-        let (rows, length) = (layouts[0].rows(), layouts[0].length());
+        let laid = Self::lay_out(&array.common()?, axes)?;
+        let (rows, length) = (laid.rows(), laid.length());
         if rows == 0 {
             return Ok(Vec::new());
         }
@@ -139,7 +156,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         let first = on_device(&self.device, first, &mut copy)?;
         let second = second.map(|second| on_device(&self.device, second, &mut second_copy));
         let places = (first, second.transpose()?);
-        self.launch(places, offsets, layouts, output.address(), stream)?;
+        self.launch(places, laid, output.address(), stream)?;
         Self::finish(&output.copy_to_host()?, length)
     }
 
@@ -207,8 +224,8 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     where
         A: DeviceArrays<Item = T, Arity = O::Arity>,
     {
-        let (layouts, offsets) = Self::layouts(&array.common()?, axes)?;
-        let (rows, length) = (layouts[0].rows(), layouts[0].length());
+        let laid = Self::lay_out(&array.common()?, axes)?;
+        let (rows, length) = (laid.rows(), laid.length());
         let target: Target<'_, O::RowRaw> = output.target();
         if target.len != rows {
             return Err(Error::Outputs { results: rows, len: target.len });
@@ -216,7 +233,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         let places = array.places();
         if rows > 0 {
             target.with_address(&self.device, stream, |address| {
-                self.launch(places, offsets, layouts, address, stream)
+                self.launch(places, laid, address, stream)
             })?;
         }
         Ok(PendingRows::new(length))
@@ -248,31 +265,53 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         self.engine.kernel()
     }
 
-    /// The layouts of arrays that are to be reduced along these axes, and where they begin. Rows
-    /// without elements are refused if the operation has no result for them.
-    fn layouts(common: &Common, axes: &[isize]) -> Result<(Layouts, [u64; 2]), Error> {
-        let (layouts, offsets) = Self::any_layouts(common, axes)?;
-        if layouts[0].rows() > 0 && layouts[0].length() == 0 && O::identity().is_none() {
+    /// Lays arrays out that are to be reduced along these axes. Rows without elements are refused
+    /// if the operation has no result for them.
+    fn lay_out(common: &Common, axes: &[isize]) -> Result<LaidOut, Error> {
+        let laid = Self::lay_out_any(common, axes)?;
+        if laid.rows() > 0 && laid.length() == 0 && O::identity().is_none() {
             return Err(Error::Empty { op: O::NAME });
         }
-        Ok((layouts, offsets))
+        Ok(laid)
     }
 
-    /// As [`layouts`](Self::layouts), but rows without elements are accepted.
-    fn any_layouts(common: &Common, axes: &[isize]) -> Result<(Layouts, [u64; 2]), Error> {
+    /// As [`lay_out`](Self::lay_out), but rows without elements are accepted.
+    fn lay_out_any(common: &Common, axes: &[isize]) -> Result<LaidOut, Error> {
         let Common { shape, strides, offsets } = common;
         let is_reduced = array::are_reduced(shape.len(), axes)?;
         let is_reduced = |axis: usize| is_reduced[axis];
         let bytes = size_of::<T>() as u64;
-        let layouts: Layouts = match &strides[..] {
+        let layouts = match &strides[..] {
             [first, second] => Layout::pair(shape, [first, second], is_reduced, bytes)?.into(),
-            strides => Layouts::from_iter([Layout::new(shape, &strides[0], is_reduced, bytes)?]),
+            strides => SmallVec::from_iter([Layout::new(shape, &strides[0], is_reduced, bytes)?]),
         };
-        let length = layouts[0].length();
-        if length > O::MOST {
-            return Err(too_long::<T, O>(length, O::MOST));
+        let laid = LaidOut { layouts, offsets: *offsets };
+        if laid.length() > O::MOST {
+            return Err(too_long::<T, O>(laid.length(), O::MOST));
         }
-        Ok((layouts, *offsets))
+        Ok(laid)
+    }
+
+    /// Lays arrays out that are one part of several. Such a part may have rows without elements.
+    pub(super) fn lay_part_out<A>(arrays: &A, axes: &[isize]) -> Result<LaidOut, Error>
+    where
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
+    {
+        Self::lay_out_any(&arrays.common()?, axes)
+    }
+
+    /// As [`launch`](Self::launch), for arrays that are laid out.
+    pub(super) fn launch_part<A>(
+        &self,
+        arrays: &A,
+        laid: LaidOut,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error>
+    where
+        A: DeviceArrays<Item = T, Arity = O::Arity>,
+    {
+        self.launch(arrays.places(), laid, out, stream)
     }
 
     /// Turns raw results into results.
@@ -280,38 +319,12 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         raw.iter().map(|&raw| O::finish_row(raw, length)).collect()
     }
 
-    /// The number of rows and their length, if arrays are reduced along these axes.
-    pub(in super::super) fn extent<A>(arrays: &A, axes: &[isize]) -> Result<(u64, u64), Error>
-    where
-        A: DeviceArrays<Item = T, Arity = O::Arity>,
-    {
-        let (layouts, _) = Self::any_layouts(&arrays.common()?, axes)?;
-        Ok((layouts[0].rows(), layouts[0].length()))
-    }
-
-    /// Adds to `stream` the launches that leave the raw results of arrays at `out`, an address of
-    /// the same device. There is at least one row.
-    pub(in super::super) fn launch_into<A>(
-        &self,
-        arrays: &A,
-        axes: &[isize],
-        out: u64,
-        stream: &Stream,
-    ) -> Result<(), Error>
-    where
-        A: DeviceArrays<Item = T, Arity = O::Arity>,
-    {
-        let (layouts, offsets) = Self::layouts(&arrays.common()?, axes)?;
-        self.launch(arrays.places(), offsets, layouts, out, stream)
-    }
-
     /// Adds to `stream` the launches that leave the raw results at `out`, an address of the same
     /// device. There is at least one row.
     fn launch(
         &self,
         (first, second): (Place<'_, T>, Option<Place<'_, T>>),
-        offsets: [u64; 2],
-        layouts: Layouts,
+        LaidOut { layouts, offsets }: LaidOut,
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {

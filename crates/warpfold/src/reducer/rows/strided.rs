@@ -173,8 +173,8 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
         I: DeviceInput<Item = T, Arity = Single>,
     {
         let StridedOutput { mut output, strides, offset } = output;
-        let (layouts, offsets) = RowReducer::<T, O>::layouts(&array.common()?, axes)?;
-        let (rows, length) = (layouts[0].rows(), layouts[0].length());
+        let laid = RowReducer::<T, O>::lay_out(&array.common()?, axes)?;
+        let (rows, length) = (laid.rows(), laid.length());
         let is_reduced = array.axes(axes)?;
         let shape: Vec<u64> = array
             .shape
@@ -195,7 +195,7 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
         if rows > 0 {
             scratch.with_address(device, stream, |scratch| {
                 target.with_address(device, stream, |address| {
-                    self.rows.launch((place, None), offsets, layouts, scratch, stream)?;
+                    self.rows.launch((place, None), laid, scratch, stream)?;
                     let first = address + offset * bytes;
                     self.launch_scatter::<O::RowRaw>([scratch, first], rows, &dims, stream)
                 })
