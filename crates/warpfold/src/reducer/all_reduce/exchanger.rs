@@ -310,9 +310,9 @@ fn mailbox_bytes(blocks: u32, room: u32, ranks: usize) -> u64 {
 }
 
 /// Calls `launch` with the addresses of all outputs. Memory that is lent for the call is lent until
-/// `launch` has returned.
-fn with_addresses<'a, R: bytemuck::Pod + 'a>(
-    places: &mut dyn Iterator<Item = (Target<'a, R>, &'a Device, &'a Stream)>,
+/// `launch` has returned. The lifetimes are two because memory of cudarc cannot shorten its own.
+fn with_addresses<'a, 's, R: bytemuck::Pod + 'a>(
+    places: &mut dyn Iterator<Item = (Target<'a, R>, &'s Device, &'s Stream)>,
     addresses: &mut Vec<u64>,
     launch: &mut dyn FnMut(&[u64]) -> Result<(), Error>,
 ) -> Result<(), Error> {
