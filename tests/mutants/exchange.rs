@@ -1,19 +1,20 @@
-//! Mutants of a kernel in which several devices exchange their results.
+//! Mutants of the kernels in which several devices combine their results: one that passes results
+//! through mailboxes, and one that reads them where they lie.
 //!
-//! A kernel with one set of words in a mailbox, instead of one for even and one for odd calls, is
-//! not among them. A device would have to begin a call while another one is still in the last, and
-//! here all devices end a call before the next one begins.
+//! All devices end a call here before the next one begins. So two mutants are not among them: a
+//! kernel with one set of words in a mailbox, instead of one for even and one for odd calls, and a
+//! kernel whose blocks do not meet after they have read the last result.
 
 use simt::{Arg, LaunchConfig, Memory, Module, Together, check_together};
 
 use super::shipped::{Mutant, Outcome, all_are_found};
 
 const RANKS: usize = 3;
-/// Results: a full block, and one of a few results.
-const RESULTS: usize = 70;
-/// The results of a full block, and the words of 32 bits that they take.
+/// The results of a full block that posts them, and the words of 32 bits that they take.
 const PER_BLOCK: usize = 64;
 const ROOM: usize = 4 * PER_BLOCK;
+/// The results of a tile that is combined where it lies.
+const PER_TILE: usize = 8 * PER_BLOCK;
 /// Elements of each rank, by which indices are moved.
 const ELEMENTS: usize = 1000;
 
@@ -33,57 +34,104 @@ fn expected(call: usize, result: usize) -> [u64; 2] {
     all.min().unwrap()
 }
 
-fn exchange(ptx: &str, seed: Option<u64>) -> Outcome {
-    let module = Module::from_ptx("exchange", ptx).unwrap();
-    let kernel = module.kernel("exchange_argmin_f32").unwrap();
+/// A kernel and its launches.
+struct Kernel {
+    name: &'static str,
+    /// Results: a full block, and one of a few results.
+    results: usize,
+    /// The words of a mailbox.
+    words: usize,
+    config: LaunchConfig,
+    /// The arguments of a rank. The lists have the raw results and the mailboxes of all ranks.
+    args: fn(usize, &[u64], u64, &[u64]) -> Vec<Arg>,
+}
+
+/// Eight arguments, of which as many count as there are ranks.
+fn all(of: impl Fn(usize) -> Arg) -> impl Iterator<Item = Arg> {
+    (0..8).map(move |rank| of(rank.min(RANKS - 1)))
+}
+
+fn exchange() -> Kernel {
+    let results = PER_BLOCK + 6;
+    let blocks = results.div_ceil(PER_BLOCK);
+    Kernel {
+        name: "exchange_argmin_f32",
+        results,
+        words: 1 + blocks * (1 + 2 * RANKS * ROOM),
+        config: LaunchConfig {
+            dynamic_shared_bytes: 4 * (RANKS * ROOM + 2) as u32,
+            ..LaunchConfig::new(blocks as u32, (64, RANKS as u32))
+        },
+        args: |rank, raws, output, mailboxes| {
+            let first = [
+                Arg::Pointer(raws[rank]),
+                Arg::Pointer(output),
+                Arg::U32((PER_BLOCK + 6) as u32),
+                Arg::U64((rank * ELEMENTS) as u64),
+                Arg::U32(rank as u32),
+                Arg::U32(RANKS as u32),
+                Arg::U32((1 << RANKS) - 1),
+                Arg::U64(0),
+            ];
+            first.into_iter().chain(all(|rank| Arg::Pointer(mailboxes[rank]))).collect()
+        },
+    }
+}
+
+fn direct() -> Kernel {
+    let results = PER_TILE + 6;
+    let tiles = results.div_ceil(PER_TILE);
+    Kernel {
+        name: "direct_argmin_f32",
+        results,
+        words: 1 + tiles * (1 + 3 * RANKS),
+        config: LaunchConfig { dynamic_shared_bytes: 4, ..LaunchConfig::new(tiles as u32, 64) },
+        args: |rank, raws, output, mailboxes| {
+            let middle = [
+                Arg::Pointer(output),
+                Arg::U32((PER_TILE + 6) as u32),
+                Arg::U32(rank as u32),
+                Arg::U32(RANKS as u32),
+                Arg::U32((1 << RANKS) - 1),
+                Arg::U64(0),
+            ];
+            all(|rank| Arg::Pointer(raws[rank]))
+                .chain(all(|rank| Arg::U64((rank * ELEMENTS) as u64)))
+                .chain(middle)
+                .chain(all(|rank| Arg::Pointer(mailboxes[rank])))
+                .collect()
+        },
+    }
+}
+
+/// Makes three calls with this PTX of the kernel.
+fn run(kernel: &Kernel, ptx: &str, seed: Option<u64>) -> Outcome {
+    let &Kernel { name, results, words, config, args } = kernel;
+    let module = Module::from_ptx(name, ptx).unwrap();
+    let kernel = module.kernel(name).unwrap();
+    let config = LaunchConfig { seed, ..config };
     let memories: Vec<Memory> = (0..RANKS).map(|_| Memory::checked(1 << 20)).collect();
-    let blocks = RESULTS.div_ceil(PER_BLOCK);
-    let words = 1 + blocks * (1 + 2 * RANKS * ROOM);
-    let mailboxes: Vec<u64> = (0..RANKS)
-        .map(|rank| {
-            let others = (0..RANKS).filter(|&other| other != rank);
-            let all: Vec<_> = [rank].into_iter().chain(others).map(|i| &memories[i]).collect();
-            let address = Memory::alloc_shared(&all, 8 * words as u64).unwrap();
-            memories[rank].write(address, &vec![0; 8 * words]).unwrap();
-            address
-        })
-        .collect();
-    let config = LaunchConfig {
-        dynamic_shared_bytes: 4 * (RANKS * ROOM + 2) as u32,
-        seed,
-        ..LaunchConfig::new(blocks as u32, (64, RANKS as u32))
+    // Memory of a rank that the others use.
+    let shared = |rank: usize, bytes: &[u8]| {
+        let others = (0..RANKS).filter(|&other| other != rank);
+        let all: Vec<_> = [rank].into_iter().chain(others).map(|i| &memories[i]).collect();
+        let address = Memory::alloc_shared(&all, bytes.len() as u64).unwrap();
+        memories[rank].write(address, bytes).unwrap();
+        address
     };
+    let mailboxes: Vec<u64> = (0..RANKS).map(|rank| shared(rank, &vec![0; 8 * words])).collect();
     let mut outcome: Option<Outcome> = None;
     for call in 0..3 {
-        let places: Vec<[u64; 2]> = memories
-            .iter()
-            .enumerate()
-            .map(|(rank, memory)| {
-                let raws: Vec<_> = (0..RESULTS).map(|result| raw(call, rank, result)).collect();
-                let bytes: &[u8] = bytemuck::cast_slice(&raws);
-                let places = [(); 2].map(|()| memory.alloc(bytes.len() as u64).unwrap());
-                memory.write(places[0], bytes).unwrap();
-                places
+        let raws: Vec<u64> = (0..RANKS)
+            .map(|rank| {
+                let raws: Vec<_> = (0..results).map(|result| raw(call, rank, result)).collect();
+                shared(rank, bytemuck::cast_slice(&raws))
             })
             .collect();
-        let args: Vec<Vec<Arg>> = places
-            .iter()
-            .enumerate()
-            .map(|(rank, &[raws, output])| {
-                let first = [
-                    Arg::Pointer(raws),
-                    Arg::Pointer(output),
-                    Arg::U32(RESULTS as u32),
-                    Arg::U64((rank * ELEMENTS) as u64),
-                    Arg::U32(rank as u32),
-                    Arg::U32(RANKS as u32),
-                    Arg::U32((1 << RANKS) - 1),
-                    Arg::U64(0),
-                ];
-                let mailbox = |i: usize| Arg::Pointer(mailboxes[i.min(RANKS - 1)]);
-                first.into_iter().chain((0..8).map(mailbox)).collect()
-            })
-            .collect();
+        let outputs: Vec<u64> =
+            memories.iter().map(|memory| memory.alloc(16 * results as u64).unwrap()).collect();
+        let args: Vec<Vec<Arg>> =
+            (0..RANKS).map(|rank| args(rank, &raws, outputs[rank], &mailboxes)).collect();
         let launches: Vec<_> = memories
             .iter()
             .zip(&args)
@@ -91,8 +139,8 @@ fn exchange(ptx: &str, seed: Option<u64>) -> Outcome {
             .collect();
         let checked = check_together(&launches).unwrap();
         let is_right = || {
-            memories.iter().zip(&places).all(|(memory, &[_, output])| {
-                let mut results = vec![[0u64; 2]; RESULTS];
+            memories.iter().zip(&outputs).all(|(memory, &output)| {
+                let mut results = vec![[0u64; 2]; results];
                 memory.read(output, bytemuck::cast_slice_mut(&mut results)).unwrap();
                 results.iter().enumerate().all(|(i, result)| *result == expected(call, i))
             })
@@ -110,7 +158,7 @@ fn exchange(ptx: &str, seed: Option<u64>) -> Outcome {
     outcome.expect("there are calls")
 }
 
-const MUTANTS: [Mutant; 9] = [
+const MUTANTS_OF_EXCHANGE: [Mutant; 9] = [
     Mutant("no barrier behind the own results", "race", ("bar.sync", 1, 3), "//"),
     Mutant("no barrier behind the moved indices", "race", ("bar.sync", 2, 3), "//"),
     Mutant("no barrier behind the others' results", "race", ("bar.sync", 3, 3), "//"),
@@ -142,7 +190,34 @@ const MUTANTS: [Mutant; 9] = [
     ),
 ];
 
+const MUTANTS_OF_DIRECT: [Mutant; 12] = [
+    Mutant("no barrier before the first meeting", "race", ("bar.sync", 1, 7), "//"),
+    Mutant("no barrier behind the first meeting", "race", ("bar.sync", 2, 7), "//"),
+    Mutant("no barrier before the second meeting", "race", ("bar.sync", 4, 7), "//"),
+    Mutant("no barrier behind the second meeting", "race", ("bar.sync", 5, 7), "//"),
+    Mutant("no fence before the first meeting", "race", ("membar.sys", 1, 6), "//"),
+    Mutant("no fence behind the first meeting", "race", ("membar.sys", 2, 6), "//"),
+    Mutant("no fence before the second meeting", "race", ("membar.sys", 3, 6), "//"),
+    Mutant("no fence behind the second meeting", "race", ("membar.sys", 4, 6), "//"),
+    Mutant("a fence of one device", "race", ("membar.sys", 1, 6), "membar.gl"),
+    Mutant(
+        "a word is posted for one device",
+        "race",
+        ("st.relaxed.sys.global", 1, 6),
+        "st.relaxed.gpu.global",
+    ),
+    Mutant("no word is posted", "livelock", ("st.relaxed.sys.global", 1, 6), "//"),
+    Mutant("calls are not counted", "race", ("st.relaxed.gpu.global", 1, 1), "//"),
+];
+
 #[test]
 fn mutants_of_the_exchange_are_found() {
-    all_are_found("exchange_argmin_f32", &MUTANTS, exchange);
+    let kernel = exchange();
+    all_are_found(kernel.name, &MUTANTS_OF_EXCHANGE, |ptx, seed| run(&kernel, ptx, seed));
+}
+
+#[test]
+fn mutants_of_combining_where_results_lie_are_found() {
+    let kernel = direct();
+    all_are_found(kernel.name, &MUTANTS_OF_DIRECT, |ptx, seed| run(&kernel, ptx, seed));
 }

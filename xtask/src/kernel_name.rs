@@ -2,7 +2,7 @@
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
 //! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>`,
-//! `bins_<op>_<type>`, `runs_<what>_<type>` and `exchange_<op>_<type>`.
+//! `bins_<op>_<type>`, `runs_<what>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -20,6 +20,8 @@ const RUNS: &str = "runs_";
 const BINS: &str = "bins_";
 /// The prefix of the names of production kernels that combine the results of several devices.
 const EXCHANGE: &str = "exchange_";
+/// The prefix of the names of production kernels that do so where the results lie.
+const DIRECT: &str = "direct_";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -56,6 +58,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(EXCHANGE) {
         return exchange(name, rest);
+    }
+    if let Some(rest) = name.strip_prefix(DIRECT) {
+        return direct(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -94,7 +99,8 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, EXCHANGE].iter().any(|prefix| name.starts_with(prefix))
+    let prefixes = [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, EXCHANGE, DIRECT];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
@@ -234,6 +240,17 @@ fn exchange(name: &str, rest: &str) -> KernelTraits {
         most_threads: Some(256),
         ..traits
     }
+}
+
+/// The traits of `direct_<op>_<type>`.
+fn direct(name: &str, rest: &str) -> KernelTraits {
+    let traits = exchange(name, rest);
+    let op = traits.op.as_deref().unwrap_or_default();
+    // Two barriers for each of three meetings. Results are combined by two copies of the code, for
+    // those of other devices and for gathered ones. Each copy has a barrier for exact sums, and the
+    // second one for indices.
+    let barriers = if op == "exact" { 8 } else { 6 + u32::from(op.starts_with("arg")) };
+    KernelTraits { barriers: Some(barriers), ..traits }
 }
 
 /// The traits of `access_<pattern>[_<what>…]`. A module holds one pattern, such as `access_shared`.
@@ -403,6 +420,17 @@ mod tests {
         assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
         assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));
         assert!(is_production("bins_counts_u8"));
+        for (name, barriers) in [
+            ("exchange_sum_f32", 2),
+            ("exchange_argmin_u8", 3),
+            ("direct_sum_f32", 6),
+            ("direct_argmin_u8", 7),
+            ("direct_exact_f64", 8),
+        ] {
+            let traits = super::traits(name);
+            assert_eq!(traits.module, name);
+            assert_eq!((traits.barriers, traits.most_threads), (Some(barriers), Some(256)));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments, and `exchange_<op>_<type>` combine the raw results of several devices. Each is a
-//! PTX module of its own.
+//! find segments, and `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of
+//! several devices. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -126,6 +126,9 @@ macro_rules! kernels {
         pastey::paste! {
             warpfold_device::exchange! {
                 [<exchange_ $op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw;
+            }
+            warpfold_device::direct! {
+                [<direct_ $op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw;
             }
         }
     };
@@ -356,4 +359,11 @@ warpfold_device::exchange! {
     exchange_checked_u128: Combined<Checked<u128>> => [u64; 3];
     exchange_exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
     exchange_exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
+}
+
+warpfold_device::direct! {
+    direct_wrapping_u32: Combined<Wrapping> => u32;
+    direct_checked_u128: Combined<Checked<u128>> => [u64; 3];
+    direct_exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
+    direct_exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
 }

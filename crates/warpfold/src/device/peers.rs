@@ -71,11 +71,11 @@ impl PeerMemory {
         self.parts[device].address()
     }
 
-    /// The first 64 bits of a device's part, after all earlier work of the device.
-    pub(crate) fn first_word(&self, device: usize) -> Result<u64, DeviceError> {
+    /// The 64 bits at an offset in bytes of a device's part, after all earlier work of the device.
+    pub(crate) fn word(&self, device: usize, offset: u64) -> Result<u64, DeviceError> {
         let mut bytes = [0; 8];
         let part = &self.parts[device];
-        part.core().read(part.address(), &mut bytes)?;
+        part.core().read(part.address() + offset, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 

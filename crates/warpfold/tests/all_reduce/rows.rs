@@ -13,7 +13,11 @@ use crate::{gpus, seed, simulated};
 
 /// Numbers of columns: one, some of a block, the edges of blocks, and some blocks.
 const COLUMNS: [usize; 7] = [1, 2, 63, 64, 255, 257, 1000];
-const MOST: u32 = 1000;
+
+/// More columns than pass through mailboxes of simulators and of GPUs, whatever the results are.
+/// There are whole tiles, and tiles of one result.
+const MANY: [usize; 3] = [1025, 2048, 4097];
+const MANY_OF_GPUS: [usize; 2] = [(1 << 16) + 1, 1 << 17];
 
 /// Lengths of the shards along axis 0. Some are 0.
 fn heights(random: &mut ChaCha8Rng, shards: usize) -> Vec<usize> {
@@ -39,7 +43,7 @@ where
         .collect();
     let mut results: Vec<_> =
         group.devices().iter().map(|device| device.alloc(width).unwrap()).collect();
-    let mut all = group.all_row_reducer::<T, O>(operation, MOST).unwrap();
+    let mut all = group.all_row_reducer::<T, O>(operation, width as u32).unwrap();
     let mut pending = None;
     // The words of the calls before must not disturb the last one.
     for _ in 0..3 {
@@ -54,9 +58,10 @@ where
     results.iter().map(finish).collect()
 }
 
-/// The results are those of one array.
+/// The results of so many columns are those of one array.
 fn same<T, O>(
     groups: &[Group],
+    widths: &[usize],
     random: &mut ChaCha8Rng,
     operation: O,
     value: fn(&mut ChaCha8Rng) -> T,
@@ -66,7 +71,7 @@ fn same<T, O>(
 {
     let one = Device::simulator();
     for group in groups {
-        for width in COLUMNS {
+        for &width in widths {
             let mut heights = heights(random, group.devices().len());
             heights[0] += 1;
             let parts: Vec<Vec<T>> = heights
@@ -94,14 +99,37 @@ fn groups() -> Vec<Group> {
 fn results_without_an_order_are_those_of_one_array() {
     let (groups, mut random) = (groups(), seed::random());
     let random = &mut random;
-    same::<i32, _>(&groups, random, Sum, Rng::random);
-    same::<i64, _>(&groups, random, CheckedSum, |random| random.random_range(-9..9));
-    same::<u8, _>(&groups, random, MinMax, Rng::random);
-    same::<u16, _>(&groups, random, BitXor, Rng::random);
-    same::<f32, _>(&groups, random, CountNonzero, |random| random.random_range(0..2u8).into());
+    same::<i32, _>(&groups, &COLUMNS, random, Sum, Rng::random);
+    same::<i64, _>(&groups, &COLUMNS, random, CheckedSum, |random| random.random_range(-9..9));
+    same::<u8, _>(&groups, &COLUMNS, random, MinMax, Rng::random);
+    same::<u16, _>(&groups, &COLUMNS, random, BitXor, Rng::random);
+    same::<f32, _>(&groups, &COLUMNS, random, CountNonzero, |random| {
+        random.random_range(0..2u8).into()
+    });
     // Many are equal, so that the first one of all shards is looked for.
-    same::<f32, _>(&groups, random, ArgMax, |random| random.random_range(0..4u8).into());
-    same::<i128, _>(&groups, random, ArgMin, |random| random.random_range(0..3));
+    same::<f32, _>(&groups, &COLUMNS, random, ArgMax, |random| random.random_range(0..4u8).into());
+    same::<i128, _>(&groups, &COLUMNS, random, ArgMin, |random| random.random_range(0..3));
+}
+
+#[test]
+fn many_results_are_combined_where_they_lie() {
+    let mut random = seed::random();
+    for (groups, widths) in
+        [([1, 2, 3, 8].map(simulated).into(), &MANY[..]), (Vec::from_iter(gpus()), &MANY_OF_GPUS)]
+    {
+        let (groups, random): (Vec<Group>, _) = (groups, &mut random);
+        same::<u8, _>(&groups, widths, random, Max, Rng::random);
+        same::<u16, _>(&groups, widths, random, BitXor, Rng::random);
+        // The sums are exact.
+        same::<f32, _>(&groups, widths, random, Sum, |random| random.random_range(0..9u8).into());
+        same::<i32, _>(&groups, widths, random, Sum, Rng::random);
+        same::<f64, _>(&groups, widths, random, MinMax, Rng::random);
+        same::<i128, _>(&groups, widths, random, CheckedSum, |random| random.random_range(-9..9));
+        same::<f32, _>(&groups, widths, random, ArgMax, |random| {
+            random.random_range(0..4u8).into()
+        });
+        same::<i128, _>(&groups, widths, random, ArgMin, |random| random.random_range(0..3));
+    }
 }
 
 #[test]

@@ -54,3 +54,76 @@ macro_rules! exchange {
         }
     )*};
 }
+
+/// Stamps out kernels that combine raw results where they lie
+/// ([`direct`](mod@crate::exchange::direct)).
+///
+/// Each line is `name: how raw results are combined => raw result;`.
+///
+/// ```
+/// use warpfold_device::exchange::Combined;
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::direct! {
+///     direct_sum_f32: Combined<Sum<f32>> => f32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! direct {
+    ($($name:ident: $how:ty => $raw:ty;)*) => {$(
+        #[doc = concat!("Combines raw results where they lie by `", stringify!($how), "`.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its
+        /// contract](mod@warpfold_device::exchange::direct#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            raws0: *mut $raw,
+            raws1: *mut $raw,
+            raws2: *mut $raw,
+            raws3: *mut $raw,
+            raws4: *mut $raw,
+            raws5: *mut $raw,
+            raws6: *mut $raw,
+            raws7: *mut $raw,
+            base0: u64,
+            base1: u64,
+            base2: u64,
+            base3: u64,
+            base4: u64,
+            base5: u64,
+            base6: u64,
+            base7: u64,
+            output: *mut $raw,
+            results: u32,
+            rank: u32,
+            ranks: u32,
+            present: u32,
+            limit: u64,
+            mailbox0: *mut u64,
+            mailbox1: *mut u64,
+            mailbox2: *mut u64,
+            mailbox3: *mut u64,
+            mailbox4: *mut u64,
+            mailbox5: *mut u64,
+            mailbox6: *mut u64,
+            mailbox7: *mut u64,
+        ) {
+            let call = $crate::exchange::direct::Call::<$raw> {
+                raws: [raws0, raws1, raws2, raws3, raws4, raws5, raws6, raws7],
+                bases: [base0, base1, base2, base3, base4, base5, base6, base7],
+                output,
+                results,
+                rank,
+                ranks: $crate::exchange::Ranks { count: ranks, present },
+                limit,
+                mailboxes: $crate::exchange::Mailboxes([
+                    mailbox0, mailbox1, mailbox2, mailbox3, mailbox4, mailbox5, mailbox6, mailbox7,
+                ]),
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::exchange::direct::direct::<$how>(&call) }
+        }
+    )*};
+}

@@ -44,6 +44,7 @@
 //! the status is not 0 after a launch, the launch has not written all of its results.
 
 mod combine;
+pub mod direct;
 mod entry;
 
 pub use self::combine::{Combined, FromRaw};

@@ -1,52 +1,31 @@
 //! The exchange of raw results, whatever they are.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crate::{
     device::{
-        Arg, Buffer, Device, DeviceKind, LaunchShape, Overlap, Stream,
-        peers::{FailedAt, PeerMemory, Together, launch_together, reach_each_other},
+        Device, Stream,
+        peers::{FailedAt, reach_each_other},
     },
     ptx::EmbeddedKernel,
 };
 
 use super::{
-    super::{
-        Error,
-        engine::{Cache, Engine},
-        group::shard_error,
-        output::Target,
-    },
-    kernels::{exchange_of, words},
+    super::{Error, group::shard_error, output::Target},
+    kernels::exchange_of,
+    mailboxes::Mailboxes,
 };
 
 /// The most devices that exchange results.
-const MOST_DEVICES: usize = 8;
-
-/// The most threads of a block.
-const MOST_THREADS: u32 = 256;
-/// The number of threads in a warp.
-const WARP: u32 = 32;
-
-/// How long a kernel waits for the result of another device, if the caller does not say it.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const MOST_DEVICES: usize = 8;
 
 /// The memory and the kernels with which devices exchange raw results of one kind.
 #[derive(Debug)]
 pub(super) struct Exchanger {
     devices: Vec<Device>,
-    /// The kernel that exchanges results, on each device.
-    engines: Vec<Arc<Engine>>,
-    /// The raw results of each device's shard.
-    partials: Vec<Buffer<u8>>,
-    mailboxes: PeerMemory,
-    /// The words of 32 bits of a result.
-    words: u32,
-    /// The most results of a block.
-    per_block: u32,
+    mailboxes: Mailboxes,
     /// The most results of a call.
     most: u32,
-    pub(super) timeout: Duration,
     /// Whether the mailboxes may hold the words of a call that did not reach all devices.
     is_torn: bool,
 }
@@ -79,12 +58,12 @@ impl Shards {
 
     /// Whether a device has a result to exchange: its shard has elements, or no shard has any,
     /// because each device then has the result of no elements.
-    fn has(&self, shard: usize) -> bool {
+    pub(super) fn has(&self, shard: usize) -> bool {
         self.total == 0 || self.lengths[shard] > 0
     }
 
     /// For each device, the number of elements before its shard, which is added to indices.
-    fn bases(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn bases(&self) -> impl Iterator<Item = u64> {
         self.lengths.iter().scan(0, |before, length| {
             let base = *before;
             *before += length;
@@ -111,24 +90,13 @@ impl Exchanger {
         if let Some([from, to]) = reach_each_other(devices)? {
             return Err(Error::NotPeers { from, to });
         }
-        let (words, per_block) = (words(bytes), exchange.per_block);
-        let blocks = most.div_ceil(per_block).max(1);
-        let mailbox = mailbox_bytes(blocks, per_block * words, devices.len());
-        let mailboxes = PeerMemory::zeroed(devices, mailbox).map_err(|failed| {
-            shard_error(failed.number, &devices[failed.number], (*failed.error).into())
-        })?;
-        let (mut engines, mut partials) = (Vec::new(), Vec::new());
-        for (shard, device) in devices.iter().enumerate() {
-            let prepare = || {
-                let engine = device.attached::<Cache>().engine(device, exchange.kernel, bytes)?;
-                Ok((engine, device.alloc(bytes * most as usize)?))
-            };
-            let (engine, partial) = prepare().map_err(|error| shard_error(shard, device, error))?;
-            engines.push(engine);
-            partials.push(partial);
-        }
-        let (devices, timeout, is_torn) = (devices.to_vec(), TIMEOUT, false);
-        Ok(Self { devices, engines, partials, mailboxes, words, per_block, most, timeout, is_torn })
+        let mailboxes = Mailboxes::new(devices, exchange, bytes, most)?;
+        Ok(Self { devices: devices.to_vec(), mailboxes, most, is_torn: false })
+    }
+
+    /// Sets how long a kernel waits for the results of another device.
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.mailboxes.timeout = timeout;
     }
 
     /// The most results of a call.
@@ -179,9 +147,8 @@ impl Exchanger {
     ) -> Result<(), Error> {
         self.mend(streams)?;
         for (shard, input) in inputs.enumerate().filter(|&(shard, _)| shards.has(shard)) {
-            let partials = &self.partials[shard];
-            streams[shard].retain(partials.view(..));
-            reduce(shard, input, partials.address())
+            self.mailboxes.retain_by(streams[shard]);
+            reduce(shard, input, self.mailboxes.raws(shard))
                 .map_err(|error| self.shard_error(shard, error))?;
         }
         self.exchange(count, shards, outputs, streams)
@@ -215,7 +182,8 @@ impl Exchanger {
             let mut places = places.map(|((target, device), &stream)| (target, device, stream));
             with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
                 is_torn = true;
-                self.launch(count, shards, outputs, streams)?;
+                let launched = self.mailboxes.launch(count, shards, outputs, streams);
+                launched.map_err(|failed| self.failed(failed))?;
                 is_torn = false;
                 Ok(())
             })
@@ -224,72 +192,13 @@ impl Exchanger {
         launched
     }
 
-    fn launch(
-        &self,
-        count: u32,
-        shards: &Shards,
-        outputs: &[u64],
-        streams: &[&Stream],
-    ) -> Result<(), Error> {
-        let ranks = self.devices.len();
-        let room = self.per_block * self.words;
-        // Along x there are the words of a rank, in whole warps, and along y the ranks.
-        let most = (MOST_THREADS / ranks as u32 / WARP * WARP).max(WARP);
-        let words = count.min(self.per_block) * self.words;
-        let lanes = words.next_multiple_of(WARP).min(most);
-        let blocks = count.div_ceil(self.per_block);
-        let shape = LaunchShape {
-            block: (lanes, ranks as u32).into(),
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(blocks, lanes, 4 * (ranks as u32 * room + 2))
-        };
-        let is_simulated = self.devices[0].info().kind == DeviceKind::Simulator;
-        let limit = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).max(1);
-        // Without a limit the simulator finds out that nothing can change any more.
-        let limit = if is_simulated { 0 } else { limit };
-        // The places of ranks that there are not are never used.
-        let mailbox = |rank: usize| self.mailboxes.address(rank.min(ranks - 1));
-        let present: u32 = (0..ranks).filter(|&rank| shards.has(rank)).map(|rank| 1 << rank).sum();
-        let args: Vec<_> = shards
-            .bases()
-            .enumerate()
-            .map(|(rank, base)| {
-                let mut args = vec![
-                    Arg::Pointer(self.partials[rank].address()),
-                    Arg::Pointer(outputs[rank]),
-                    Arg::U32(count),
-                    Arg::U64(base),
-                    Arg::U32(rank as u32),
-                    Arg::U32(ranks as u32),
-                    Arg::U32(present),
-                    Arg::U64(limit),
-                ];
-                args.extend((0..MOST_DEVICES).map(|rank| Arg::Pointer(mailbox(rank))));
-                args
-            })
-            .collect();
-        let launches: Vec<_> = (0..ranks)
-            .map(|rank| {
-                self.mailboxes.retain_by(streams[rank]);
-                let (stream, kernel) = (streams[rank], self.engines[rank].kernel());
-                Together { stream, kernel, shape, args: &args[rank] }
-            })
-            .collect();
-        // SAFETY: each kernel reads raw results, which an earlier launch of its stream has left in
-        // a buffer of this exchanger, and writes as many to its output, which is borrowed or
-        // vouched for. The mailboxes have as many words as so many blocks use, and dropping them
-        // waits for all devices; a graph retains them and the buffer. No kernel uses a workspace.
-        unsafe { launch_together(&launches) }.map_err(|failed| self.failed(failed))
-    }
-
     /// Waits for all work of the devices, and returns an error if a device has waited in vain for
     /// another one.
     pub(super) fn check(&self) -> Result<(), Error> {
         for waited in 0..self.devices.len() {
-            let status = self.mailboxes.first_word(waited);
-            match status.map_err(|error| self.shard_error(waited, error.into()))? {
-                0 => {}
-                absent => return Err(Error::Absent { waited, absent: absent as usize - 1 }),
+            let absent = self.mailboxes.absent(waited);
+            if let Some(absent) = absent.map_err(|error| self.shard_error(waited, error.into()))? {
+                return Err(Error::Absent { waited, absent });
             }
         }
         Ok(())
@@ -302,11 +211,6 @@ impl Exchanger {
     pub(super) fn shard_error(&self, shard: usize, error: Error) -> Error {
         shard_error(shard, &self.devices[shard], error)
     }
-}
-
-/// How many bytes a mailbox has, as `warpfold_device::exchange` says.
-fn mailbox_bytes(blocks: u32, room: u32, ranks: usize) -> u64 {
-    8 * (1 + u64::from(blocks) * (1 + 2 * ranks as u64 * u64::from(room)))
 }
 
 /// Calls `launch` with the addresses of all outputs. Memory that is lent for the call is lent until

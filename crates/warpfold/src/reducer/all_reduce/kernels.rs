@@ -1,19 +1,24 @@
 //! The kernels that combine raw results of several devices, and what each is for.
 
-use crate::ptx::{EmbeddedKernel, exchange};
+use crate::ptx::{EmbeddedKernel, direct, exchange};
 
-/// A kernel that combines raw results.
+/// The kernels that combine raw results of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
-    pub(super) kernel: &'static EmbeddedKernel,
-    /// The most results of a block.
+    /// The kernel that passes raw results through mailboxes.
+    pub(super) posts: &'static EmbeddedKernel,
+    /// The kernel that reads raw results where they lie.
+    pub(super) direct: &'static EmbeddedKernel,
+    /// The most results of a block of the first kernel.
     pub(super) per_block: u32,
+    /// The most results of a block of the second one.
+    pub(super) per_tile: u32,
 }
 
 /// The most words of 32 bits that the results of a block take, if a block has several results.
 const MOST_WORDS: u32 = 256;
 
-/// The kernel that combines the raw results of the kernel `reduce`, which take `bytes` bytes each.
+/// The kernels that combine the raw results of the kernel `reduce`, which take `bytes` bytes each.
 /// `None` if there is none.
 pub(super) fn exchange_of(reduce: &EmbeddedKernel, bytes: usize) -> Option<Exchange> {
     let (family, rest) = reduce.name().split_once('_')?;
@@ -23,8 +28,11 @@ pub(super) fn exchange_of(reduce: &EmbeddedKernel, bytes: usize) -> Option<Excha
         return None;
     }
     let (operation, element) = combined_as(operation, element);
-    let per_block = if operation == "exact" { 1 } else { MOST_WORDS / words(bytes) };
-    Some(Exchange { kernel: find(operation, element)?, per_block })
+    let [posts, direct] = find(operation, element)?;
+    let per_block = MOST_WORDS / words(bytes);
+    let (per_block, per_tile) =
+        if operation == "exact" { (1, 1) } else { (per_block, 8 * per_block) };
+    Some(Exchange { posts, direct, per_block, per_tile })
 }
 
 /// How many words of 32 bits a raw result of so many bytes takes.
@@ -63,13 +71,13 @@ fn combined_as<'a>(operation: &'a str, element: &'a str) -> (&'a str, &'a str) {
     }
 }
 
-/// Defines `find`, which looks a kernel up by operation and type.
+/// Defines `find`, which looks both kernels up by operation and type.
 macro_rules! find {
     ($($operation:ident: $($element:ident)*;)*) => {
-        fn find(operation: &str, element: &str) -> Option<&'static EmbeddedKernel> {
+        fn find(operation: &str, element: &str) -> Option<[&'static EmbeddedKernel; 2]> {
             Some(match (operation, element) {
                 $($((stringify!($operation), stringify!($element)) => {
-                    &exchange::$operation::$element
+                    [&exchange::$operation::$element, &direct::$operation::$element]
                 })*)*
                 _ => return None,
             })
@@ -110,7 +118,11 @@ mod tests {
     fn raw_results_have_the_kernel_of_their_type() {
         let of = |kernel, bytes| {
             let found = exchange_of(kernel, bytes).unwrap();
-            (found.kernel.name(), found.per_block)
+            assert_eq!(
+                found.direct.name().strip_prefix("direct"),
+                found.posts.name().strip_prefix("exchange")
+            );
+            (found.posts.name(), found.per_block)
         };
         assert_eq!(of(&reduce::sum::i8, 8), ("exchange_sum_u64", 128));
         assert_eq!(of(&reduce::dot::bf16, 4), ("exchange_sum_f32", 256));

@@ -3,6 +3,7 @@
 mod exchanger;
 mod graph;
 mod kernels;
+mod mailboxes;
 mod rows;
 
 pub use graph::GroupGraph;
@@ -124,7 +125,7 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
     /// waits until it is known that nothing can change any more.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.exchanger.timeout = timeout;
+        self.exchanger.set_timeout(timeout);
         self
     }
 

@@ -23,8 +23,10 @@ use super::{
 ///
 /// The devices exchange results as those of an [`AllReducer`](super::AllReducer) do, whose
 /// documentation says what that needs, and what happens if a device does not come. The kernel that
-/// exchanges results has as many blocks as they need. A mailbox has two words of 64 bits for each
-/// device and each 32 bits of a result, so that this is for results of up to a few megabytes.
+/// exchanges results has as many blocks as they need. Up to 256 KiB of raw results pass through
+/// mailboxes. If there are more, each device combines a part of them, which it reads in the memory
+/// of the others, and then copies the parts that the others have combined. The devices have memory
+/// for the raw results of `most_rows` rows.
 ///
 /// All devices get the same bits. They are those of [`RowReducer`] for each shard, combined from
 /// the first shard to the last.
@@ -90,7 +92,7 @@ impl<T: Item, O: ArraysOperation<T>> AllRowReducer<T, O> {
     /// [`AllReducer::with_timeout`](super::AllReducer::with_timeout) does.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.exchanger.timeout = timeout;
+        self.exchanger.set_timeout(timeout);
         self
     }
 
