@@ -106,7 +106,8 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// [`Error::Shard`] with the error of [`Device::stream`] and the position of the device.
+    /// [`Error::Shard`] with the error of [`Device::stream`](crate::Device::stream) and the
+    /// position of the device.
     pub fn streams(&self) -> Result<Vec<Stream>, Error> {
         let devices = self.devices().iter().enumerate();
         devices
