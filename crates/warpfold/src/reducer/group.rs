@@ -37,6 +37,11 @@ use super::{
 /// on the order are the same for any number of devices and any lengths of the shards. They are
 /// integers, extremes, indices and [`ReproducibleSum`](super::ReproducibleSum)s.
 ///
+/// Sums, products and norms of floats have the same bits for any number of devices, any lengths of
+/// the shards and any classes if they are computed by
+/// [`reduce_in_tree`](Self::reduce_in_tree). It combines the elements of all shards in one tree,
+/// which depends on the number of elements alone ([`TreeReducer`](super::TreeReducer)).
+///
 /// ```
 /// use warpfold::{ArgMax, Device, Dot, Group, ReproducibleSum, Sum};
 ///
@@ -358,7 +363,7 @@ impl<T: Item, O: Operation<T>> Started<'_, '_, T, O> {
 }
 
 /// The result of a thread. If the thread has panicked, this panics in the same way.
-fn join<R>(thread: ScopedJoinHandle<'_, R>) -> R {
+pub(super) fn join<R>(thread: ScopedJoinHandle<'_, R>) -> R {
     thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
 }
 

@@ -180,6 +180,22 @@ impl<T: Pod> Place<'_, T> {
     }
 }
 
+impl<T: Item> Place<'_, T> {
+    /// Copies the elements to the host, behind all earlier work of `stream`.
+    pub(super) fn to_host(self, device: &Device, stream: &Stream) -> Result<Vec<T>, Error> {
+        self.admit(device, stream)?;
+        #[cfg(feature = "cudarc")]
+        let lent = self.borrow_for(stream)?;
+        stream.synchronize()?;
+        // SAFETY: the elements are borrowed, or the caller of the raw slice's `unsafe` constructor
+        // has vouched for them. They are memory of this device, as `admit` or the loan has checked.
+        let values = unsafe { device.read_at(self.address, self.len as usize)? };
+        #[cfg(feature = "cudarc")]
+        lent.into_iter().try_for_each(crate::device::Borrowed::give_back)?;
+        Ok(values)
+    }
+}
+
 /// Elements in the memory of the device or of the host.
 #[derive(Debug)]
 pub enum Operand<'a, T> {
@@ -198,6 +214,18 @@ impl<T> Clone for Operand<'_, T> {
 }
 
 impl<T> Copy for Operand<'_, T> {}
+
+impl<T: Pod> Operand<'_, T> {
+    /// The `len` elements from the element `start` on.
+    pub(super) fn part(self, start: u64, len: u64) -> Self {
+        let range = start as usize..(start + len) as usize;
+        match self {
+            Self::Device(place) => Self::Device(place.part(start, len)),
+            Self::Host(values) => Self::Host(&values[range]),
+            Self::Pinned(values) => Self::Pinned(&values[range]),
+        }
+    }
+}
 
 impl<T> Operand<'_, T> {
     pub(super) fn len(&self) -> u64 {

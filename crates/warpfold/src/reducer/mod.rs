@@ -25,7 +25,8 @@
 //!
 //! For an input on the host that is reduced in chunks, the order also depends on the size of the
 //! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory. For
-//! a [`Group`] of devices, the order also depends on the number of elements of each shard.
+//! a [`Group`] of devices, the order also depends on the number of elements of each shard, unless
+//! the group reduces in a tree ([`TreeReducer`]).
 //!
 //! The results of rows and axes ([`RowReducer`]) and of segments ([`SegmentReducer`]) depend on
 //! less: the elements of the row or segment and their number alone. Those of bins ([`BinReducer`])
@@ -77,6 +78,7 @@ mod rows;
 mod segments;
 pub(crate) mod shapes;
 mod staging;
+mod tree;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -103,7 +105,9 @@ pub use op::{
     Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum, Norm2, Numbers, Product,
     SoftmaxStats, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, TopK, WideSum, WrappingSum,
 };
-pub use operation::{ArraysOperation, BinOperation, Operation, RowOperation, SegmentOperation};
+pub use operation::{
+    ArraysOperation, BinOperation, Operation, RowOperation, SegmentOperation, TreeOperation,
+};
 pub use output::DeviceOutput;
 pub use partial::Partial;
 pub use pending::Pending;
@@ -116,6 +120,7 @@ pub use segments::{
     DeviceKeys, Flags, Key, KeyRuns, Keys, KeysOf, Lengths, Offset, PendingRuns, PendingSegments,
     RunReducer, Runs, SegmentReducer, SegmentStatus, Spans,
 };
+pub use tree::TreeReducer;
 
 /// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the
 /// output for a result is allocated. [`Device::reducer`] makes one. A reducer is `Send` and `Sync`,

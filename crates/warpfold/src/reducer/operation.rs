@@ -105,6 +105,9 @@ pub(super) mod private {
         fn finish_written(written: Self::Written, n: u64) -> Result<Self::Output, Error>;
     }
 
+    /// An operation of which the host combines raw results as the kernels do, to the last bit.
+    pub trait CombinedAlike {}
+
     /// The kernel of the same operation for segments.
     pub trait SegmentKernel<T> {
         const SEGMENTS: &'static EmbeddedKernel;
@@ -152,6 +155,37 @@ impl<T: Item, O: Operation<T> + private::RowKernel<T>> ArraysOperation<T> for O 
     fn finish_row(raw: Self::RowRaw, n: u64) -> Result<Self::Output, Error> {
         O::finish_written(raw, n)
     }
+}
+
+/// An [`Operation`] whose results have the same bits on any number of devices if a
+/// [`TreeReducer`](super::TreeReducer) computes them: [`Sum`](super::Sum),
+/// [`WideSum`](super::WideSum), [`CompensatedSum`](super::CompensatedSum),
+/// [`SumAbs`](super::SumAbs), [`SumSquares`](super::SumSquares), [`Norm2`](super::Norm2),
+/// [`Product`](super::Product), [`Dot`](super::Dot) and
+/// [`SquaredDistance`](super::SquaredDistance).
+///
+/// The host combines raw results of these operations as the kernels do, to the last bit. It does
+/// not for [`Moments`](super::Moments), [`LogSumExp`](super::LogSumExp),
+/// [`SoftmaxStats`](super::SoftmaxStats), [`NanSum`](super::NanSum) and
+/// [`NanMean`](super::NanMean). All other operations have results that do not depend on the order,
+/// so that a [`Group`](super::Group) needs no tree for them. The trait cannot be implemented
+/// outside this crate.
+///
+/// ```compile_fail,E0277
+/// use warpfold::{Device, Group, LogSumExp};
+///
+/// let group = Group::of(&[Device::simulator()])?;
+/// group.reduce_in_tree([&[1.0f32, 2.0]], LogSumExp)?;
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub trait TreeOperation<T: Item>:
+    ArraysOperation<T, RowRaw = <Self as Operation<T>>::Raw> + private::CombinedAlike
+{
+}
+
+impl<T: Item, O> TreeOperation<T> for O where
+    O: ArraysOperation<T, RowRaw = <O as Operation<T>>::Raw> + private::CombinedAlike
+{
 }
 
 /// An [`Operation`] over one input that can reduce the segments of arrays

@@ -7,6 +7,7 @@ mod call;
 mod layout;
 mod pairs;
 mod pending;
+mod pieces;
 mod plan;
 mod repair;
 mod strided;
@@ -19,7 +20,7 @@ use crate::device::{Device, Stream};
 use super::{
     ArraysOperation, Error, Item, Operation,
     engine::{Cache, Engine},
-    input::{Arity, Place, on_device},
+    input::{Place, on_device},
     operation::More,
     output::{DeviceOutput, Target},
     shapes::PACK_BYTES,
@@ -53,6 +54,7 @@ pub use array::Array;
 pub use arrays::{Arrays, DeviceArrays};
 pub(super) use call::Call;
 pub use pending::PendingRows;
+pub(super) use pieces::Piece;
 pub use strided::{StridedOutput, StridedRowReducer};
 pub use whole::Whole;
 
@@ -251,9 +253,7 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn depth(&self, length: u64) -> u64 {
-        let bytes = size_of::<T>() as u64;
-        let (in_part, in_pack) =
-            (plan::PART_BYTES / <O::Arity as Arity>::INPUTS / bytes, PACK_BYTES / bytes);
+        let (in_part, in_pack) = (Self::IN_PART, PACK_BYTES / size_of::<T>() as u64);
         let parts = length.div_ceil(in_part).max(1);
         // The packs of a part and the elements behind them one after the other, then the tree.
         in_part.min(length) + in_pack + u64::from(parts.next_power_of_two().ilog2()) + 1
