@@ -46,6 +46,13 @@ pub(crate) fn receive(ranks: &SimpleCommunicator, rank: u32) -> Option<Vec<u8>> 
     Some(seen.matched_receive_vec().0)
 }
 
+/// The message of any rank, with the rank, if one is there.
+pub(crate) fn receive_any(ranks: &SimpleCommunicator) -> Option<(u32, Vec<u8>)> {
+    let seen = ranks.any_process().immediate_matched_probe_with_tag(TAG)?;
+    let (bytes, status) = seen.matched_receive_vec();
+    Some((status.source_rank() as u32, bytes))
+}
+
 /// Messages under way.
 pub(crate) struct Sending {
     requests: Vec<Request<'static, [u8], StaticScope>>,

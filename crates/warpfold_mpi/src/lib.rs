@@ -38,9 +38,12 @@ mod communicator;
 mod error;
 mod exchange;
 mod message;
+mod reducer;
+mod verdict;
 
-pub use communicator::{MpiCommunicator, MpiReducer};
+pub use communicator::MpiCommunicator;
 pub use error::Error;
+pub use reducer::MpiReducer;
 
 /// The crate whose communicators [`MpiCommunicator::over`] takes.
 pub use mpi;
