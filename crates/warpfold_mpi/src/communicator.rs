@@ -265,7 +265,7 @@ impl MpiCommunicator {
 
     /// Gives rank 0 this rank's message, and returns what rank 0 makes of all messages.
     fn exchange<T: Item, O: Operation<T>>(&self, own: Message) -> Result<Message, Error> {
-        if self.is_poisoned.get() || thread::panicking() {
+        if self.is_poisoned.get() {
             Err(Error::Poisoned)
         } else if self.rank() == ROOT {
             Ok(self.judge::<T, O>(own))
