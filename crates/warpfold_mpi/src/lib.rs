@@ -15,7 +15,8 @@
 //!
 //! The partial results travel through the hosts, because they are a few bytes long. Rank 0 gets
 //! those of all ranks, [appends](warpfold::Partial::append) them in the order of the ranks, and
-//! sends the result to all.
+//! sends the result to all. [`MpiReducer::reduce_into`] leaves the result on the device of each
+//! rank, in the order of a stream.
 //!
 //! # Bits
 //!

@@ -164,7 +164,10 @@ fn wrong_calls_are_refused_before_anything_is_combined() {
             is_combined.set(true);
             Ok::<_, Error>(own)
         };
-        let is_other = |error: &Error, what| matches!(error, Error::Device(DeviceError::OtherDevice(other)) if *other == what);
+        let is_other = |error: &Error, what| match error {
+            Error::Device(DeviceError::OtherDevice(other)) => *other == what,
+            _ => false,
+        };
         let error = sum.reduce_into_with(&their_part, &mut output, &stream, combine).unwrap_err();
         assert!(is_other(&error, "buffer"), "{error:?}");
         let error = sum.reduce_into_with(&part, &mut their_output, &stream, combine).unwrap_err();

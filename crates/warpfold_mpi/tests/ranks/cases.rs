@@ -291,3 +291,26 @@ pub(crate) fn the_program_reduces_a_file() {
     let (is_success, output) = reduce(3, &["sum", "no such file"]);
     assert!(!is_success && output.contains("rank 0 has failed: "), "{output}");
 }
+
+/// `mpi-latency` has a line for each kind of call, whose percentiles are in order.
+pub(crate) fn the_program_times_calls() {
+    for ranks in [1, 3] {
+        let mut program = mpirun(ranks);
+        program.arg(env!("CARGO_BIN_EXE_mpi-latency")).args(["--sim", "--repeat", "3"]);
+        let (is_success, output) = run(&mut program).unwrap();
+        assert!(is_success, "{output}");
+        let title = format!("{ranks} ranks, parts of 1000 elements, on the simulator");
+        assert!(output.lines().any(|line| line == title), "{output}");
+        for call in ["reduce ", "reduce_into ", "agree ", "agree, rank 0 last "] {
+            let times = output.lines().find_map(|line| line.strip_prefix(call)).expect(&output);
+            let words = times.split_whitespace().rev().take(3).map(str::parse::<f64>);
+            let [high, low, median] = words.collect::<Result<Vec<_>, _>>().unwrap()[..] else {
+                panic!("{output}")
+            };
+            assert!(0.0 < low && low <= median && median <= high, "{output}");
+        }
+    }
+    let mut program = mpirun(1);
+    program.arg(env!("CARGO_BIN_EXE_mpi-latency")).args(["--repeat", "0"]);
+    assert!(!run(&mut program).unwrap().0);
+}

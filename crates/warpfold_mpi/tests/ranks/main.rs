@@ -66,6 +66,10 @@ fn main() -> ExitCode {
         cases::the_program_reduces_a_file();
         println!("test the_program_reduces_a_file ... ok");
     }
+    if "the_program_times_calls".contains(&wanted) {
+        cases::the_program_times_calls();
+        println!("test the_program_times_calls ... ok");
+    }
     ExitCode::from(u8::from(failed > 0))
 }
 
