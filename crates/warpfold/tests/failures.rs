@@ -9,7 +9,7 @@ use std::{env, process::Command};
 
 use support::{Launch, Record, devices, skip};
 use warpfold::{
-    Array, Device, DeviceError, Dot, Error, ReproducibleSum, Sum,
+    Array, Device, DeviceError, Dot, Error, Partial, ReproducibleSum, Sum,
     device::{Arg, DeviceKind, LaunchShape},
     testing::Faults,
 };
@@ -28,7 +28,7 @@ fn total() -> f32 {
 type Work = fn(&Device) -> Result<(), Error>;
 
 /// Typical programs with their names. Each program gets only a device, and checks its result.
-const WORKS: [(&str, Work); 7] = [
+const WORKS: [(&str, Work); 8] = [
     ("a new reducer", |device| device.reducer::<f32, _>(Sum).map(drop)),
     ("a buffer", |device| {
         let buffer = device.upload(&values())?;
@@ -49,6 +49,15 @@ const WORKS: [(&str, Work); 7] = [
         reducer.reduce_into(buffer.view(1..), outputs.view_mut(1..), &stream)?;
         stream.synchronize()?;
         assert_eq!(outputs.copy_to_host()?, [total(), total() - values()[0]]);
+        Ok(())
+    }),
+    ("a stream, with the host in between", |device| {
+        let reducer = device.reducer::<f32, _>(Sum)?;
+        let (buffer, mut output) = (device.upload(&values())?, device.alloc::<f32>(1)?);
+        let stream = device.stream()?;
+        let twice = |part: Partial<f32, Sum>| Ok::<_, Error>(part.clone().append(part));
+        reducer.reduce_into_with(&buffer, &mut output, &stream, twice)?;
+        assert_eq!(output.copy_to_host()?, [2.0 * total()]);
         Ok(())
     }),
     ("a graph", |device| {

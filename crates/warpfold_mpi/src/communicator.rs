@@ -4,7 +4,7 @@ use std::{
     cell::Cell,
     fmt,
     marker::PhantomData,
-    mem,
+    mem, thread,
     time::{Duration, Instant},
 };
 
@@ -14,20 +14,23 @@ use mpi::{
     topology::SimpleCommunicator,
     traits::Communicator,
 };
-use warpfold::{Any, Device, DeviceError, Input, Item, Operation, Partial, Reducer};
+use warpfold::{
+    Any, Device, DeviceError, Input, Item, Operation, Partial,
+    device::Stream,
+    reducer::{DeviceInput, DeviceOutput, Pending},
+};
 
 use crate::{
     error::Error,
-    exchange::{Sending, receive, wait_until},
+    exchange::{Sending, receive, receive_any, wait_until},
     message::{Kind, Message},
+    reducer::MpiReducer,
+    verdict::{ROOT, call, message, verdict, whole},
 };
 
 /// How long ranks wait for one another, unless the program says otherwise. A rank may have much
 /// more to read than another one.
 const TIMEOUT: Duration = Duration::from_mins(10);
-
-/// The rank that puts the partial results together.
-const ROOT: u32 = 0;
 
 /// The ranks of an MPI program, or some of them, each with a device. All ranks make the same calls
 /// in the same order.
@@ -63,10 +66,13 @@ impl MpiCommunicator {
     /// Initialises MPI, and returns the communicator of all ranks. When it is dropped, MPI is
     /// finalised.
     ///
+    /// MPI is asked for the level `MPI_THREAD_FUNNELED`: the program may have several threads, of
+    /// which only this one calls MPI.
+    ///
     /// # Errors
     ///
     /// - [`Error::Initialised`] if the program has initialised MPI;
-    /// - [`Error::Threads`] if MPI does not work in programs with several threads.
+    /// - [`Error::Threads`] if MPI grants only `MPI_THREAD_SINGLE`.
     pub fn world(device: &Device) -> Result<Self, Error> {
         Self::world_on(|_| Ok(device.clone()))
     }
@@ -91,33 +97,30 @@ impl MpiCommunicator {
     ) -> Result<Self, Error> {
         let (universe, _) =
             mpi::initialize_with_threading(Threading::Funneled).ok_or(Error::Initialised)?;
+        check_threads()?;
         let world = universe.world();
         let local = world.split_shared(world.rank()).rank() as u32;
-        Self::new(&world, Some(universe), choose(local).map_err(warpfold::Error::from)?)
+        let device = choose(local).map_err(warpfold::Error::from)?;
+        Ok(Self::new(&world, Some(universe), device))
     }
 
     /// A communicator of the same ranks as `ranks`, all of which call this. It is a duplicate, so
-    /// that the messages of the program and those of warpfold do not meet.
+    /// that the messages of the program and those of warpfold do not meet. If MPI was initialised
+    /// at the level `MPI_THREAD_FUNNELED`, the thread that has initialised it must call this.
     ///
     /// # Errors
     ///
     /// [`Error::Threads`] if the program has initialised MPI for a single thread, as
     /// `mpi::initialize` does.
     pub fn over(ranks: &impl Communicator, device: &Device) -> Result<Self, Error> {
-        Self::new(ranks, None, device.clone())
+        check_threads()?;
+        Ok(Self::new(ranks, None, device.clone()))
     }
 
-    fn new(
-        ranks: &impl Communicator,
-        universe: Option<Universe>,
-        device: Device,
-    ) -> Result<Self, Error> {
-        if threading_support() == Threading::Single {
-            return Err(Error::Threads);
-        }
+    fn new(ranks: &impl Communicator, universe: Option<Universe>, device: Device) -> Self {
         let mpi = Some(Mpi { ranks: ranks.duplicate(), _universe: universe });
         let is_poisoned = Cell::new(false);
-        Ok(Self { mpi, device, timeout: TIMEOUT, is_poisoned, of_thread: PhantomData })
+        Self { mpi, device, timeout: TIMEOUT, is_poisoned, of_thread: PhantomData }
     }
 
     /// Sets how long rank 0 waits for the partial results of the others. The others wait twice as
@@ -173,7 +176,36 @@ impl MpiCommunicator {
         O: Operation<I::Item, Arity = I::Arity>,
     {
         let partial = self.device.reducer(operation).and_then(|reducer| reducer.partial(part));
-        self.together(partial, call::<I::Item, O>(operation))
+        Ok(self.together(partial, &call::<I::Item, O>(operation))?.finish()?)
+    }
+
+    /// Reduces the array whose parts the ranks have, in the order of the ranks, and leaves the
+    /// [raw result](Operation::Raw) of the whole array in an output on the device of each rank. The
+    /// call comes after all earlier work of `stream`, and waits until the raw result is there. See
+    /// [`MpiReducer::reduce_into`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reducer`](Self::reducer), which the other ranks get as [`Error::Rank`], and of
+    /// [`MpiReducer::reduce_into`].
+    pub fn reduce_into<I, O>(
+        &self,
+        part: I,
+        operation: O,
+        output: impl DeviceOutput<O::Raw>,
+        stream: &Stream,
+    ) -> Result<Pending<I::Item, O>, Error>
+    where
+        I: DeviceInput,
+        O: Operation<I::Item, Arity = I::Arity>,
+    {
+        let call = call::<I::Item, O>(operation);
+        match self.device.reducer(operation) {
+            Ok(reducer) => {
+                MpiReducer { communicator: self, reducer, call }.reduce_into(part, output, stream)
+            }
+            Err(error) => Err(self.tell::<I::Item, O>(error, &call)),
+        }
     }
 
     /// Tells the other ranks whether this rank can go on, for example whether it has opened its
@@ -195,31 +227,39 @@ impl MpiCommunicator {
     /// - [`Error::Calls`], [`Error::Missing`], [`Error::Poisoned`] and [`Error::Message`] as in
     ///   [`MpiReducer::reduce`].
     pub fn agree(&self, reason: Option<String>) -> Result<(), Error> {
-        let call = "agree".to_owned();
+        const CALL: &str = "agree";
         let own = match reason {
-            None => message(&Partial::<u8, Any>::EMPTY, call),
-            Some(reason) => self.failed(reason, call),
+            None => message(&Partial::<u8, Any>::EMPTY, CALL.to_owned()),
+            Some(reason) => self.failed(reason, CALL),
         };
-        result::<u8, Any>(&self.exchange::<u8, Any>(own)?).map(drop)
+        whole::<u8, Any>(&self.exchange::<u8, Any>(own)?).map(drop)
     }
 
     /// Puts the partial results of all ranks together.
-    fn together<T: Item, O: Operation<T>>(
+    pub(crate) fn together<T: Item, O: Operation<T>>(
         &self,
         partial: Result<Partial<T, O>, warpfold::Error>,
-        call: String,
-    ) -> Result<O::Output, Error> {
-        let own = match &partial {
-            Ok(partial) => message(partial, call),
-            Err(error) => self.failed(error.to_string(), call),
-        };
-        let verdict = self.exchange::<T, O>(own);
-        partial?;
-        result::<T, O>(&verdict?)
+        call: &str,
+    ) -> Result<Partial<T, O>, Error> {
+        match partial {
+            Ok(partial) => whole(&self.exchange::<T, O>(message(&partial, call.to_owned()))?),
+            Err(error) => Err(self.tell::<T, O>(error, call)),
+        }
     }
 
-    fn failed(&self, reason: String, call: String) -> Message {
-        let payload = reason.into_bytes();
+    /// Tells the other ranks that this one has no partial result, and returns its error.
+    pub(crate) fn tell<T: Item, O: Operation<T>>(
+        &self,
+        error: warpfold::Error,
+        call: &str,
+    ) -> Error {
+        // The error of this rank says more than what rank 0 makes of it.
+        let _ = self.exchange::<T, O>(self.failed(error.to_string(), call));
+        error.into()
+    }
+
+    fn failed(&self, reason: String, call: &str) -> Message {
+        let (call, payload) = (call.to_owned(), reason.into_bytes());
         Message { kind: Kind::Failed, of: self.rank(), n: 0, call, payload }
     }
 
@@ -238,19 +278,20 @@ impl MpiCommunicator {
     fn judge<T: Item, O: Operation<T>>(&self, own: Message) -> Message {
         let mut messages = vec![Vec::new(); self.size() as usize];
         messages[ROOT as usize] = own.to_bytes();
-        let mut missing: Vec<u32> = (ROOT + 1..self.size()).collect();
+        // A rank sends nothing more before it has the answer, so that each message is the only one
+        // of its rank. No message is empty.
+        let mut left = self.size() - 1;
         let all_came = wait_until(Instant::now() + self.timeout, || {
-            missing.retain(|&rank| match receive(self.ranks(), rank) {
-                Some(bytes) => {
-                    messages[rank as usize] = bytes;
-                    false
-                }
-                None => true,
-            });
-            missing.is_empty()
+            while left > 0 {
+                let Some((rank, bytes)) = receive_any(self.ranks()) else { break };
+                messages[rank as usize] = bytes;
+                left -= 1;
+            }
+            left == 0
         });
-        let verdict = match missing.first() {
-            Some(&of) => {
+        let missing = (0..).zip(&messages).find(|(_, bytes)| bytes.is_empty());
+        let verdict = match missing {
+            Some((of, _)) => {
                 let n = self.timeout.as_millis() as u64;
                 Message { kind: Kind::Missing, of, n, payload: Vec::new(), ..own }
             }
@@ -283,112 +324,17 @@ impl MpiCommunicator {
     }
 }
 
+/// Refuses an MPI that knows of one thread only: the devices may have threads of their own.
+fn check_threads() -> Result<(), Error> {
+    if threading_support() == Threading::Single { Err(Error::Threads) } else { Ok(()) }
+}
+
 impl Drop for MpiCommunicator {
     fn drop(&mut self) {
-        if self.is_poisoned.get() {
-            // To finalise MPI would be to wait for the rank that has not come.
+        if self.is_poisoned.get() || thread::panicking() {
+            // To finalise MPI would be to wait for the rank that has not come, or for those that
+            // wait for this one. The launcher ends them when this one ends with an error status.
             mem::forget(self.mpi.take());
         }
-    }
-}
-
-/// An operation over one type of elements, ready to run on the device of each rank.
-/// [`MpiCommunicator::reducer`] makes one.
-pub struct MpiReducer<'a, T, O> {
-    communicator: &'a MpiCommunicator,
-    reducer: Reducer<T, O>,
-    call: String,
-}
-
-impl<T: Item, O: Operation<T>> fmt::Debug for MpiReducer<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MpiReducer")
-            .field("communicator", &self.communicator)
-            .field("call", &self.call)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T: Item, O: Operation<T>> MpiReducer<'_, T, O> {
-    /// Reduces the array whose parts the ranks have, in the order of the ranks, and returns the
-    /// result on all of them. A part has any length, also 0. A part on the host that is larger than
-    /// the memory of the device is copied in chunks.
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::Warpfold`] if this rank cannot reduce its part (the other ranks get
-    ///   [`Error::Rank`]), or if the whole array has no result, because it is empty or because a
-    ///   checked sum overflows;
-    /// - [`Error::Calls`] if a rank calls something else than rank 0;
-    /// - [`Error::Missing`] if a rank does not come in time, and [`Error::Poisoned`] in later
-    ///   calls;
-    /// - [`Error::Message`] if a rank runs another version of this crate.
-    pub fn reduce<I>(&self, part: I) -> Result<O::Output, Error>
-    where
-        I: Input<Item = T, Arity = O::Arity>,
-    {
-        self.communicator.together(self.reducer.partial(part), self.call.clone())
-    }
-}
-
-/// What a rank calls, as text. It has all that must be the same on each rank.
-fn call<T: Item, O: Operation<T>>(operation: O) -> String {
-    let constants: Vec<_> = operation.more().iter().map(|arg| format!(" {arg:?}")).collect();
-    let (name, item, bytes) = (O::NAME, T::NAME, size_of::<O::Raw>());
-    format!("{name}{} of {item}, in {bytes} bytes", constants.concat())
-}
-
-fn message<T: Item, O: Operation<T>>(partial: &Partial<T, O>, call: String) -> Message {
-    let raw = partial.raw();
-    let payload = raw.as_ref().map_or(&[][..], bytemuck::bytes_of).to_vec();
-    Message { kind: Kind::Result, of: 0, n: partial.n(), call, payload }
-}
-
-/// The partial result in a message. `None` if it has another length.
-fn partial<T: Item, O: Operation<T>>(message: &Message) -> Option<Partial<T, O>> {
-    let raw = match message.n {
-        0 if message.payload.is_empty() => None,
-        0 => return None,
-        _ => Some(bytemuck::try_pod_read_unaligned(&message.payload).ok()?),
-    };
-    Some(Partial::from_raw(raw, message.n))
-}
-
-/// What rank 0 answers to the messages of all ranks, in their order. Its own is the first.
-fn verdict<T: Item, O: Operation<T>>(messages: &[Vec<u8>], own: Message) -> Message {
-    let mut whole = Partial::EMPTY;
-    for (of, bytes) in (0..).zip(messages) {
-        let wrong = |kind, payload| Message { kind, of, n: 0, payload, call: own.call.clone() };
-        let Some(message) = Message::from_bytes(bytes) else {
-            return wrong(Kind::NoMessage, Vec::new());
-        };
-        if message.call != own.call {
-            return wrong(Kind::OtherCall, message.call.into_bytes());
-        }
-        if message.kind == Kind::Failed {
-            return wrong(Kind::Failed, message.payload);
-        }
-        match partial::<T, O>(&message) {
-            Some(partial) => whole = whole.append(partial),
-            None => return wrong(Kind::NoMessage, Vec::new()),
-        }
-    }
-    message(&whole, own.call)
-}
-
-/// The result that rank 0 has told.
-fn result<T: Item, O: Operation<T>>(verdict: &Message) -> Result<O::Output, Error> {
-    let rank = verdict.of;
-    match verdict.kind {
-        Kind::Result => {
-            let whole = partial::<T, O>(verdict).ok_or(Error::Message { rank: ROOT })?;
-            Ok(whole.finish()?)
-        }
-        Kind::Failed => Err(Error::Rank { rank, reason: verdict.text() }),
-        Kind::OtherCall => {
-            Err(Error::Calls { rank, theirs: verdict.text(), ours: verdict.call.clone() })
-        }
-        Kind::Missing => Err(Error::Missing { rank, waited: Duration::from_millis(verdict.n) }),
-        Kind::NoMessage => Err(Error::Message { rank }),
     }
 }

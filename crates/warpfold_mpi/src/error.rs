@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-/// The reason why a call has no result. If one rank gets an error from a call, all ranks do.
+/// The reason why a call has no result. If one rank gets an error from a call, all ranks do, except
+/// if a device fails when [`reduce_into`](crate::MpiReducer::reduce_into) copies the raw result of
+/// the whole array to it: the exchange is over then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

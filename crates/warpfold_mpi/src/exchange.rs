@@ -2,7 +2,7 @@
 
 use std::{
     mem,
-    thread::sleep,
+    thread::{sleep, yield_now},
     time::{Duration, Instant},
 };
 
@@ -15,7 +15,8 @@ use mpi::{
 /// The communicator is our own, so that no other message has this tag.
 const TAG: i32 = 1;
 
-/// How often a rank looks for a message before it lets others use its core.
+/// How often a rank looks for a message before it sleeps between two looks. Another program that
+/// waits for the core gets it after each look, because it may be the rank that is waited for.
 const EAGER_LOOKS: u32 = 1000;
 
 /// The time between two looks after that. It is short beside a message between machines.
@@ -33,6 +34,7 @@ pub(crate) fn wait_until(deadline: Instant, mut look: impl FnMut() -> bool) -> b
         }
         if looks < EAGER_LOOKS {
             looks += 1;
+            yield_now();
         } else {
             sleep(PAUSE);
         }
@@ -44,6 +46,13 @@ pub(crate) fn receive(ranks: &SimpleCommunicator, rank: u32) -> Option<Vec<u8>> 
     let sender = ranks.process_at_rank(rank as i32);
     let seen = sender.immediate_matched_probe_with_tag(TAG)?;
     Some(seen.matched_receive_vec().0)
+}
+
+/// The message of any rank, with the rank, if one is there.
+pub(crate) fn receive_any(ranks: &SimpleCommunicator) -> Option<(u32, Vec<u8>)> {
+    let seen = ranks.any_process().immediate_matched_probe_with_tag(TAG)?;
+    let (bytes, status) = seen.matched_receive_vec();
+    Some((status.source_rank() as u32, bytes))
 }
 
 /// Messages under way.

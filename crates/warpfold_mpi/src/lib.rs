@@ -15,7 +15,8 @@
 //!
 //! The partial results travel through the hosts, because they are a few bytes long. Rank 0 gets
 //! those of all ranks, [appends](warpfold::Partial::append) them in the order of the ranks, and
-//! sends the result to all.
+//! sends the result to all. [`MpiReducer::reduce_into`] leaves the result on the device of each
+//! rank, in the order of a stream.
 //!
 //! # Bits
 //!
@@ -38,9 +39,12 @@ mod communicator;
 mod error;
 mod exchange;
 mod message;
+mod reducer;
+mod verdict;
 
-pub use communicator::{MpiCommunicator, MpiReducer};
+pub use communicator::MpiCommunicator;
 pub use error::Error;
+pub use reducer::MpiReducer;
 
 /// The crate whose communicators [`MpiCommunicator::over`] takes.
 pub use mpi;

@@ -88,6 +88,7 @@ mod sync;
 #[cfg(feature = "testing")]
 mod testing;
 mod view;
+mod waited;
 
 #[cfg(feature = "cudarc")]
 pub(crate) use self::cudarc::Borrowed;

@@ -248,7 +248,7 @@ impl Queue {
     }
 
     /// Refuses an action that cannot be recorded if this queue records, whichever thread calls.
-    fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
+    pub(super) fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture(action)?;
         if self.recorded.is_some() { Err(DeviceError::Capturing { action }) } else { Ok(()) }

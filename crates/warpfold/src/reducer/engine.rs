@@ -141,6 +141,20 @@ impl Engine {
         Ok(read(&bytes))
     }
 
+    /// Like [`end`](Self::end), for a launch on `stream`, without waiting for other streams.
+    pub(super) fn end_on<R>(
+        &self,
+        output: Buffer<u8>,
+        stream: &Stream,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Error> {
+        let mut bytes = vec![0; output.len()];
+        // SAFETY: the launch writes the whole output.
+        unsafe { stream.read_waiting(output.address(), &mut bytes)? };
+        lock(&self.outputs).push(output);
+        Ok(read(&bytes))
+    }
+
     /// The streams and page-locked memory for copies from the host: those of an earlier call, or
     /// new ones.
     pub(super) fn take_staging(&self, device: &Device) -> Result<Staging, Error> {

@@ -57,6 +57,7 @@
 
 mod all_reduce;
 mod bins;
+mod combined;
 mod engine;
 mod error;
 mod exact;

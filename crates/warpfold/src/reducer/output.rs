@@ -66,10 +66,21 @@ impl<R: Pod> Target<'_, R> {
         stream: &Stream,
         launch: impl FnOnce(u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        self.lend(device, stream, launch)
+    }
+
+    /// As [`with_address`](Self::with_address), for a `launch` with a result or with errors of its
+    /// own.
+    pub(super) fn lend<P, E: From<Error>>(
+        self,
+        device: &Device,
+        stream: &Stream,
+        launch: impl FnOnce(u64) -> Result<P, E>,
+    ) -> Result<P, E> {
         match self.place {
             TargetPlace::Ours(view) => {
                 if !device.owns(view) {
-                    return Err(DeviceError::OtherDevice("buffer").into());
+                    return Err(Error::from(DeviceError::OtherDevice("buffer")).into());
                 }
                 stream.retain(view);
                 launch(view.address())
@@ -79,9 +90,11 @@ impl<R: Pod> Target<'_, R> {
             TargetPlace::Cudarc(memory, theirs) => {
                 const ACTION: &str = "reduce into memory of cudarc";
                 let (address, lent) = stream
-                    .borrow_cudarc(&theirs, ACTION, move |theirs| memory.device_ptr_mut(theirs))?;
-                launch(address)?;
-                Ok(lent.give_back()?)
+                    .borrow_cudarc(&theirs, ACTION, move |theirs| memory.device_ptr_mut(theirs))
+                    .map_err(Error::from)?;
+                let launched = launch(address)?;
+                lent.give_back().map_err(Error::from)?;
+                Ok(launched)
             }
         }
     }

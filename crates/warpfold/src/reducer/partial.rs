@@ -90,9 +90,14 @@ impl<T: Item, O: Operation<T>> Partial<T, O> {
     ///   of the elements cannot hold the sum;
     /// - [`Error::TooLong`] if there are more than [`Operation::MOST`] elements.
     pub fn finish(self) -> Result<O::Output, Error> {
+        O::finish(self.checked_raw()?, self.n)
+    }
+
+    /// The raw result of all elements, or that of none, unless [`finish`](Self::finish) refuses
+    /// their number.
+    pub(super) fn checked_raw(&self) -> Result<O::Raw, Error> {
         check_most::<T, O>(self.n)?;
-        let raw = self.raw.or_else(O::identity).ok_or(Error::Empty { op: O::NAME })?;
-        O::finish(raw, self.n)
+        self.raw.or_else(O::identity).ok_or(Error::Empty { op: O::NAME })
     }
 }
 

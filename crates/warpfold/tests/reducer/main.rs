@@ -9,6 +9,7 @@ mod support;
 
 mod calls;
 mod cases;
+mod combined;
 mod comparisons;
 mod exponentials;
 mod floats;

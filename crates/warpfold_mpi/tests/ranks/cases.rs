@@ -11,10 +11,10 @@ use warpfold::{
 };
 use warpfold_mpi::{Error, MpiCommunicator, mpi};
 
-use crate::{End, SEED, Work, mpirun, run};
+use crate::{End, SEED, Work, into, mpirun, run};
 
 /// The name of each case, what its ranks do, the numbers of ranks, and how the program ends.
-pub(crate) const ALL: [(&str, Work, &[usize], End); 11] = [
+pub(crate) const ALL: [(&str, Work, &[usize], End); 20] = [
     ("results_are_those_of_one_device", results, &[1, 2, 3, 4], End::Well),
     ("a_sum_of_floats_is_the_left_fold", left_fold, &[3, 4], End::Well),
     ("no_elements_are_an_error_of_all", no_elements, &[3], End::Well),
@@ -26,19 +26,28 @@ pub(crate) const ALL: [(&str, Work, &[usize], End); 11] = [
     ("mpi_must_know_of_threads", threads, &[2], End::Well),
     ("a_missing_rank_is_named", missing, &[3, 4], End::Reported { missing: 1 }),
     ("a_killed_rank_ends_the_program", killed, &[3], End::Reported { missing: 3 }),
+    ("a_rank_that_panics_ends_the_program", panicking, &[3], End::Reported { missing: 3 }),
+    ("results_are_left_on_each_device", into::results, &[1, 2, 3, 4], End::Well),
+    ("results_are_left_in_the_order_of_streams", into::order, &[1, 2, 3, 4], End::Well),
+    ("nothing_is_left_without_a_result", into::without_a_result, &[1, 3], End::Well),
+    ("wrong_outputs_are_told_to_all", into::wrong_calls, &[1, 2, 3], End::Well),
+    ("a_failed_copy_is_told_while_it_can_be", into::failed_copies, &[3], End::Well),
+    ("different_calls_into_memory_are_found", into::other_calls, &[2, 4], End::Well),
+    ("a_missing_rank_leaves_outputs_alone", into::missing, &[3, 4], End::Reported { missing: 1 }),
+    ("a_rank_killed_in_a_call_ends_the_program", into::killed, &[3], End::Reported { missing: 3 }),
 ];
 
-fn world() -> MpiCommunicator {
+pub(crate) fn world() -> MpiCommunicator {
     MpiCommunicator::world(&Device::simulator()).expect("MPI works")
 }
 
 /// A source of random numbers that is the same on all ranks.
-fn random() -> ChaCha8Rng {
+pub(crate) fn random() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(env::var(SEED).expect("the seed").parse().expect("a number"))
 }
 
 /// Where the parts begin and end, which is the same on all ranks. Some parts are empty.
-fn cuts(random: &mut ChaCha8Rng, n: usize, ranks: u32) -> Vec<usize> {
+pub(crate) fn cuts(random: &mut ChaCha8Rng, n: usize, ranks: u32) -> Vec<usize> {
     let inner = (1..ranks).map(|_| match random.random_range(0..5) {
         0 => 0,
         1 => n,
@@ -249,6 +258,14 @@ fn killed() {
     unreachable!("the launcher has ended this rank");
 }
 
+/// A rank that panics does not wait for the others, which wait for it.
+fn panicking() {
+    let ranks = world();
+    assert!(ranks.rank() != 1, "a panic on purpose");
+    let _ = ranks.reduce(&[1u8], Sum);
+    unreachable!("the launcher has ended this rank");
+}
+
 /// `reduce-mpi` gives the same digits with any number of ranks.
 pub(crate) fn the_program_reduces_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -273,4 +290,27 @@ pub(crate) fn the_program_reduces_a_file() {
     }
     let (is_success, output) = reduce(3, &["sum", "no such file"]);
     assert!(!is_success && output.contains("rank 0 has failed: "), "{output}");
+}
+
+/// `mpi-latency` has a line for each kind of call, whose percentiles are in order.
+pub(crate) fn the_program_times_calls() {
+    for ranks in [1, 3] {
+        let mut program = mpirun(ranks);
+        program.arg(env!("CARGO_BIN_EXE_mpi-latency")).args(["--sim", "--repeat", "3"]);
+        let (is_success, output) = run(&mut program).unwrap();
+        assert!(is_success, "{output}");
+        let title = format!("{ranks} ranks, parts of 1000 elements, on the simulator");
+        assert!(output.lines().any(|line| line == title), "{output}");
+        for call in ["reduce ", "reduce_into ", "agree ", "agree, rank 0 last "] {
+            let times = output.lines().find_map(|line| line.strip_prefix(call)).expect(&output);
+            let words = times.split_whitespace().rev().take(3).map(str::parse::<f64>);
+            let [high, low, median] = words.collect::<Result<Vec<_>, _>>().unwrap()[..] else {
+                panic!("{output}")
+            };
+            assert!(0.0 < low && low <= median && median <= high, "{output}");
+        }
+    }
+    let mut program = mpirun(1);
+    program.arg(env!("CARGO_BIN_EXE_mpi-latency")).args(["--repeat", "0"]);
+    assert!(!run(&mut program).unwrap().0);
 }

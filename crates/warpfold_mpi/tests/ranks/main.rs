@@ -4,6 +4,7 @@
 //! `cargo test --test ranks NAME` runs the cases whose names contain NAME.
 
 mod cases;
+mod into;
 
 use std::{
     env,
@@ -64,6 +65,10 @@ fn main() -> ExitCode {
     if "the_program_reduces_a_file".contains(&wanted) {
         cases::the_program_reduces_a_file();
         println!("test the_program_reduces_a_file ... ok");
+    }
+    if "the_program_times_calls".contains(&wanted) {
+        cases::the_program_times_calls();
+        println!("test the_program_times_calls ... ok");
     }
     ExitCode::from(u8::from(failed > 0))
 }
