@@ -16,6 +16,7 @@ pub mod explain;
 pub mod input;
 pub mod ladder;
 pub mod launch;
+pub mod levels;
 pub mod op;
 pub mod output;
 pub mod profile;
@@ -45,3 +46,8 @@ struct Library;
 #[cfg(doctest)]
 #[doc = include_str!("../../guide/src/reducer.md")]
 struct ProductionReducer;
+
+/// The guide's chapter on the levels at which partial results meet: its examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../guide/src/levels.md")]
+struct Levels;

@@ -18,7 +18,7 @@ use console::Command;
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
 /// The beginnings of commands that this test does not run, each with the reason.
-const ELSEWHERE: [(&str, &str); 17] = [
+const ELSEWHERE: [(&str, &str); 19] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
     ("simt ", "the tests of simt run it"),
@@ -26,6 +26,8 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("warpfold ", "the tests of warpfold-cli run it"),
     ("cargo run -p bench --bin soak ", "the tests of bench run it"),
     ("cargo test", "this is a part of it"),
+    ("cargo build --release --manifest-path crates/warpfold_mpi/", "it needs an MPI"),
+    ("mpirun ", "it measures, and needs an MPI"),
     ("cargo doc ", "it builds what rustdoc's own step of CI builds"),
     ("cargo bench ", "it measures"),
     ("cargo install ", "it downloads"),
@@ -38,9 +40,8 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 
-/// Pictures that no command of this test makes. The module `pictures` makes the one of measurements
-/// on a GPU.
-const DRAWN: [&str; 1] = ["ladder-h100.svg"];
+/// Pictures that no command of this test makes. The module `pictures` makes them.
+const DRAWN: [&str; 2] = ["ladder-h100.svg", "levels.svg"];
 
 /// The folder of the committed pictures.
 const PICTURES: &str = "guide/src/pictures";

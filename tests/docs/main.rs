@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod flags;
 mod glossary;
+mod groups;
 mod links;
 mod numbers;
 mod pictures;

@@ -1,7 +1,9 @@
-//! The README's picture: it shows measurements that `bench/results` keeps.
+//! The pictures that no command draws: the README's, which shows measurements that `bench/results`
+//! keeps, and the guide's picture of the levels at which partial results meet.
 
 use std::fs;
 
+use warpfold_lab::levels;
 use warpfold_lab::output::{Axis, Chart, Kind, Reference, Series};
 
 use super::{
@@ -9,8 +11,10 @@ use super::{
     times::{kept, kept_runs, number, short_name},
 };
 
-/// The picture.
+/// The README's picture.
 const PICTURE: &str = "guide/src/pictures/ladder-h100.svg";
+/// The picture of the levels.
+const LEVELS: &str = "guide/src/pictures/levels.svg";
 /// The GPU of all of its bars.
 const DEVICE: &str = "H100 80GB HBM3";
 /// The table with the rungs' bandwidths, without the extension.
@@ -92,4 +96,9 @@ fn the_ladders_picture_shows_the_results() {
     for table in tables.iter().map(String::as_str).chain([CASE]) {
         assert!(readme.contains(table), "the README does not name {table}");
     }
+}
+
+#[test]
+fn the_picture_of_the_levels_is_the_labs() {
+    assert_file(&root().join(LEVELS), &levels::to_svg()).unwrap();
 }

@@ -12,6 +12,8 @@
 //! - `reducer`, which shows the production reducer beside CUB, call after call, from the newest
 //!   such run on each device;
 //! - `place`, which shows what it adds between two other kernels, beside CUB, in the same way;
+//! - `groups`, which shows several GPUs beside one of them and beside PyTorch with NCCL, from all
+//!   such runs;
 //! - `layouts`, which shows rows, axes and segments beside CUB and PyTorch, from the newest run on
 //!   an H100.
 
@@ -24,7 +26,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-use super::{assert_file, numbers::joined, pages, root};
+use super::{assert_file, groups::groups, numbers::joined, pages, root};
 
 const BEGIN: &str = "<!-- times: ";
 const END: &str = "<!-- end of times -->";
@@ -367,6 +369,7 @@ fn times_are_those_of_the_results() {
                 None if what == "reducer" => reducers(),
                 None if what == "place" => places(),
                 None if what == "layouts" => layouts(),
+                None if what == "groups" => groups(),
                 None => table(what, folder, &results),
             };
             write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();
