@@ -210,6 +210,46 @@ const MUTANTS_OF_DIRECT: [Mutant; 12] = [
     Mutant("calls are not counted", "race", ("st.relaxed.gpu.global", 1, 1), "//"),
 ];
 
+/// What is gathered on one device is combined without mailboxes.
+#[test]
+fn gathered_results_are_combined() {
+    let module = Module::from_ptx("direct", &super::shipped::ptx("direct_argmin_f32")).unwrap();
+    let kernel = module.kernel("direct_argmin_f32").unwrap();
+    let results = PER_TILE + 6;
+    let memory = Memory::checked(1 << 20);
+    let gathered: Vec<_> =
+        (0..RANKS).flat_map(|rank| (0..results).map(move |result| raw(0, rank, result))).collect();
+    let [from, output] =
+        [RANKS, 1].map(|lists| memory.alloc((16 * results * lists) as u64).unwrap());
+    memory.write(from, bytemuck::cast_slice(&gathered)).unwrap();
+    let args: Vec<Arg> = all(|rank| Arg::Pointer(from + (16 * results * rank) as u64))
+        .chain(all(|rank| Arg::U64((rank * ELEMENTS) as u64)))
+        .chain([
+            Arg::Pointer(output),
+            Arg::U32(results as u32),
+            Arg::U32(1),
+            Arg::U32(RANKS as u32),
+            Arg::U32((1 << RANKS) - 1),
+            Arg::U64(0),
+        ])
+        .chain([const { Arg::Pointer(0) }; 8])
+        .collect();
+    for seed in [None, Some(1), Some(2)] {
+        memory.write(from, bytemuck::cast_slice(&gathered)).unwrap();
+        let tiles = results.div_ceil(PER_TILE) as u32;
+        let config = LaunchConfig { seed, dynamic_shared_bytes: 4, ..LaunchConfig::new(tiles, 64) };
+        let launch = Together { kernel, config: &config, args: &args, memory: &memory };
+        let checked = check_together(&[launch]).unwrap();
+        let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);
+        Outcome::of(&checked.reports, fault, || {
+            let mut found = vec![[0u64; 2]; results];
+            memory.read(output, bytemuck::cast_slice_mut(&mut found)).unwrap();
+            (0..results).all(|result| found[result] == expected(0, result))
+        })
+        .assert_clean(&format!("seed {seed:?}"));
+    }
+}
+
 #[test]
 fn mutants_of_the_exchange_are_found() {
     let kernel = exchange();

@@ -34,6 +34,7 @@ use std::{
 };
 
 mod functions;
+pub mod nccl;
 mod open;
 mod types;
 

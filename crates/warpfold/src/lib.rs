@@ -70,8 +70,8 @@ pub use reducer::{
     Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, Ranked, Reducer,
     ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
     SegmentStatus, SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer,
-    Sum, SumAbs, SumSquares, TopK, TreeOperation, TreeReducer, Whole, WideSum, WrappingSum,
-    even_ranges,
+    Sum, SumAbs, SumSquares, TopK, Transport, TreeOperation, TreeReducer, Whole, WideSum,
+    WrappingSum, even_ranges,
 };
 
 /// Makes the example in the README a test.

@@ -36,12 +36,15 @@ pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<
             Some(library.into_os_string().into_string().unwrap())
         }
         Err(error) => {
-            // This bypasses the test harness, which hides the output of tests that pass.
-            let line = format!(
-                "skipped: cuda_driver, all with a stand-in driver: there is no C compiler cc: {error}\n"
-            );
-            let _ = io::stderr().write_all(line.as_bytes());
+            say_skipped("all with a stand-in driver", &error);
             None
         }
     }
+}
+
+/// Says on one line that tests did not run, because the C compiler cannot be started.
+pub(crate) fn say_skipped(what: &str, error: &io::Error) {
+    // This bypasses the test harness, which hides the output of tests that pass.
+    let line = format!("skipped: cuda_driver, {what}: there is no C compiler cc: {error}\n");
+    let _ = io::stderr().write_all(line.as_bytes());
 }

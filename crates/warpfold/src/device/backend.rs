@@ -11,7 +11,10 @@ use std::{
 
 #[cfg(all(feature = "simulator", feature = "testing"))]
 use super::instrument::Observation;
-use super::{Arg, DeviceError, DeviceInfo, LaunchShape, peers::FailedAt};
+use super::{
+    Arg, DeviceError, DeviceInfo, LaunchShape,
+    peers::{FailedAt, Link},
+};
 
 /// The purpose for which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +23,6 @@ pub(super) enum Purpose {
     Work,
     /// Recording a graph. Other threads may go on using the device meanwhile.
     Capture,
-}
-
-/// Whether the kernels of one device can use the memory of another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemorySharing {
-    /// They can.
-    Shared,
-    /// They cannot.
-    Apart,
 }
 
 /// One of several launches of [`BackendStream::launch_together`].
@@ -48,8 +42,9 @@ pub(super) trait Backend: Any + fmt::Debug + Send + Sync {
     /// Allocates `bytes`, at least 1, and returns the address; `None` if there is too little
     /// memory.
     fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError>;
-    /// Lets the kernels of this device use the memory of `peer`, if the machine can do so.
-    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError>;
+    /// Lets the kernels of this device use the memory of `peer`, if the machine can do so, and
+    /// returns how they reach it.
+    fn reach(&self, peer: &dyn Backend) -> Result<Link, DeviceError>;
     /// As [`alloc`](Self::alloc), for memory that kernels of `peers` use too. These devices reach
     /// this one.
     fn alloc_for_peers(

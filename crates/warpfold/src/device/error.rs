@@ -33,6 +33,14 @@ pub enum DeviceError {
         /// The driver's name and explanation of the code.
         text: ErrorText,
     },
+    /// NCCL refused a call.
+    #[error("cannot {action}: NCCL returned {text}")]
+    Nccl {
+        /// The action that failed. The text completes the sentence "cannot …".
+        action: String,
+        /// The error code, and NCCL's explanation of it.
+        text: ErrorText,
+    },
     /// A fault has destroyed the device's context. No call of this [`Device`](super::Device) or of
     /// its objects works any more. When all of them are dropped, it depends on the driver whether
     /// [`Device::cuda`](super::Device::cuda) can open the GPU again in this process or fails with

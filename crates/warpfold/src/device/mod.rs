@@ -78,6 +78,8 @@ mod info;
 #[cfg(all(feature = "simulator", feature = "testing"))]
 pub(crate) mod instrument;
 mod module;
+#[cfg_attr(not(feature = "cuda"), path = "no_nccl.rs")]
+pub(crate) mod nccl;
 pub(crate) mod peers;
 mod pinned;
 mod scope;
@@ -101,6 +103,7 @@ pub use event::Event;
 pub use graph::Graph;
 pub use info::{DeviceInfo, DeviceKind};
 pub use module::{Arg, Dim3, Kernel, LaunchShape, Module, Overlap};
+pub use peers::Link;
 pub use pinned::PinnedBuffer;
 pub use scope::Streams;
 pub use stream::{Stream, WORKSPACE_BYTES};

@@ -1,12 +1,10 @@
 //! Memory that kernels of several devices use, and launches of kernels that wait for each other.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use super::{
-    Arg, Core, Device, DeviceError, Kernel, LaunchShape, Stream,
-    allocation::Allocation,
-    backend::{BackendLaunch, MemorySharing},
-    faults::Call,
+    Arg, Core, Device, DeviceError, Kernel, LaunchShape, Stream, allocation::Allocation,
+    backend::BackendLaunch, faults::Call,
 };
 
 /// The error of one of several devices or launches.
@@ -24,15 +22,46 @@ impl FailedAt {
     }
 }
 
+/// How the kernels of a device reach the memory of another device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Link {
+    /// Through NVLink, or whatever else lets them use atomic operations there.
+    NvLink,
+    /// Through PCIe.
+    Pcie,
+    /// Both devices are simulators of this process.
+    Simulated,
+    /// They cannot reach it.
+    Apart,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::NvLink => "NVLink",
+            Self::Pcie => "PCIe",
+            Self::Simulated => "simulated",
+            Self::Apart => "apart",
+        })
+    }
+}
+
+/// How the kernels of `device` reach the memory of `peer`, which is another device. The first call
+/// opens the memory of `peer` to them.
+pub(crate) fn link(device: &Device, peer: &Device) -> Result<Link, DeviceError> {
+    let [core, peer] = [device, peer].map(|device| &device.shared.core);
+    core.enter(Call::Other, || "open the memory of a peer".to_owned())?;
+    core.backend.reach(&*peer.backend)
+}
+
 /// Whether the kernels of each of these devices can use the memory of all others. If not, the
 /// result names two devices of which the first cannot use the memory of the second. The first call
 /// opens the memory of the devices to each other.
 pub(crate) fn reach_each_other(devices: &[Device]) -> Result<Option<[usize; 2]>, DeviceError> {
     for (from, device) in devices.iter().enumerate() {
         for (to, peer) in devices.iter().enumerate().filter(|&(to, _)| to != from) {
-            let [core, peer] = [device, peer].map(|device| &device.shared.core);
-            core.enter(Call::Other, || "open the memory of a peer".to_owned())?;
-            if core.backend.reach(&*peer.backend)? == MemorySharing::Apart {
+            if link(device, peer)? == Link::Apart {
                 return Ok(Some([from, to]));
             }
         }

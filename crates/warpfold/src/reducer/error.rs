@@ -75,15 +75,25 @@ pub enum Error {
         cause: Box<Error>,
     },
     /// The devices of a [`Group`](super::Group) cannot exchange results, because one of them cannot
-    /// use the memory of another one. [`Group::reduce`](super::Group::reduce) needs no such access.
+    /// use the memory of another one, and NCCL cannot serve instead.
+    /// [`Group::reduce`](super::Group::reduce) needs neither.
     #[error(
-        "device {from} of the group cannot use the memory of device {to}, so that their kernels cannot exchange results"
+        "device {from} of the group cannot use the memory of device {to}, so that their kernels cannot exchange results, and NCCL cannot serve instead: {nccl}"
     )]
     NotPeers {
         /// The position of the device, counted from 0.
         from: usize,
         /// The position of the device whose memory it cannot use.
         to: usize,
+        /// Why NCCL cannot serve, as a sentence for people.
+        nccl: String,
+    },
+    /// The devices of a [`Group`](super::Group) were to exchange results by
+    /// [NCCL](super::Transport::Nccl), and there is none.
+    #[error("the devices of the group cannot exchange results by NCCL: {reason}")]
+    NoNccl {
+        /// The reason, as a sentence for people.
+        reason: String,
     },
     /// A [`Group`](super::Group) has more devices than can exchange results.
     #[error("{devices} devices cannot exchange results: {most} can at most")]

@@ -9,10 +9,10 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, nccl::SharedCommunicators};
 
 use super::{
-    Error, Input, Item, Operation, Partial, Reducer,
+    Error, Input, Item, Operation, Partial, Reducer, Transport,
     input::{on_device_only, private::Operands},
     partial::check_most,
 };
@@ -63,6 +63,9 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Group {
     devices: Arc<[Device]>,
+    /// The transport that the user has set.
+    transport: Option<Transport>,
+    pub(super) communicators: SharedCommunicators,
 }
 
 impl Group {
@@ -81,7 +84,11 @@ impl Group {
                 return Err(Error::SameDevice { first, second });
             }
         }
-        Ok(Self { devices: devices.into() })
+        Ok(Self {
+            devices: devices.into(),
+            transport: None,
+            communicators: SharedCommunicators::default(),
+        })
     }
 
     /// A group of all GPUs of this host, in the order of their ordinals.
@@ -102,6 +109,19 @@ impl Group {
     /// - the errors of [`Device::all`].
     pub fn all() -> Result<Self, Error> {
         Self::of(&Device::all()?)
+    }
+
+    /// Sets what carries results between the devices in
+    /// [`all_reducer`](Self::all_reducer) and [`all_row_reducer`](Self::all_row_reducer), which
+    /// fail if it is not there. [`transport`](Self::transport) says what is taken otherwise.
+    #[must_use]
+    pub fn with_transport(self, transport: Transport) -> Self {
+        Self { transport: Some(transport), ..self }
+    }
+
+    /// The transport that the user has set.
+    pub(super) fn chosen_transport(&self) -> Option<Transport> {
+        self.transport
     }
 
     /// The devices in the order of their shards.

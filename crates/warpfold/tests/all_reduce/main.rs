@@ -11,11 +11,12 @@ mod failures;
 mod graphs;
 mod results;
 mod rows;
+mod transport;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::{DEVICE_VARIABLE, skip};
-use warpfold::{Buffer, Device, Group, Item, Operation};
+use warpfold::{Buffer, Device, Error, Group, Item, Operation, Transport};
 
 /// A group of simulated devices.
 fn simulated(size: usize) -> Group {
@@ -34,6 +35,19 @@ fn gpus() -> Option<Group> {
         return None;
     }
     Some(Group::of(&gpus[..gpus.len().min(8)]).unwrap())
+}
+
+/// The same GPUs, whose results NCCL carries, if there is NCCL.
+fn gpus_with_nccl() -> Option<Group> {
+    let group = gpus()?.with_transport(Transport::Nccl);
+    match group.transport() {
+        Ok(_) => Some(group),
+        Err(Error::NoNccl { reason }) => {
+            skip::part("all with NCCL", reason);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// One output on each device.

@@ -14,7 +14,7 @@ use warpfold::{
     reducer::{DeviceInput, Single},
 };
 
-use crate::{cut, gpus, outputs, seed, simulated, upload};
+use crate::{cut, gpus, gpus_with_nccl, outputs, seed, simulated, upload};
 
 /// Lengths at the edges of warps, blocks and packs, and one of several blocks.
 const LENGTHS: [usize; 9] = [33, 0, 1, 2, 31, 1023, 1025, 4097, 30_001];
@@ -82,6 +82,7 @@ impl Setting {
     fn new() -> Self {
         let mut groups: Vec<_> = [1, 2, 3, 8].map(simulated).into();
         groups.extend(gpus());
+        groups.extend(gpus_with_nccl());
         Self { groups, random: seed::random() }
     }
 

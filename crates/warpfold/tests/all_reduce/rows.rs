@@ -9,7 +9,7 @@ use warpfold::{
     testing::Faults,
 };
 
-use crate::{gpus, seed, simulated};
+use crate::{gpus, gpus_with_nccl, seed, simulated};
 
 /// Numbers of columns: one, some of a block, the edges of blocks, and some blocks.
 const COLUMNS: [usize; 7] = [1, 2, 63, 64, 255, 257, 1000];
@@ -92,6 +92,7 @@ fn same<T, O>(
 fn groups() -> Vec<Group> {
     let mut groups: Vec<_> = [1, 2, 3, 8].map(simulated).into();
     groups.extend(gpus());
+    groups.extend(gpus_with_nccl());
     groups
 }
 
@@ -114,9 +115,10 @@ fn results_without_an_order_are_those_of_one_array() {
 #[test]
 fn many_results_are_combined_where_they_lie() {
     let mut random = seed::random();
-    for (groups, widths) in
-        [([1, 2, 3, 8].map(simulated).into(), &MANY[..]), (Vec::from_iter(gpus()), &MANY_OF_GPUS)]
-    {
+    for (groups, widths) in [
+        ([1, 2, 3, 8].map(simulated).into(), &MANY[..]),
+        (gpus().into_iter().chain(gpus_with_nccl()).collect(), &MANY_OF_GPUS),
+    ] {
         let (groups, random): (Vec<Group>, _) = (groups, &mut random);
         same::<u8, _>(&groups, widths, random, Max, Rng::random);
         same::<u16, _>(&groups, widths, random, BitXor, Rng::random);

@@ -38,7 +38,8 @@ use self::{
 
 use super::{
     DeviceError, DeviceInfo, DeviceKind,
-    backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, MemorySharing, Purpose},
+    backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, Purpose},
+    peers::Link,
 };
 
 #[cfg(not(feature = "cudarc"))]
@@ -243,11 +244,13 @@ impl Backend for Gpu {
         }
     }
 
-    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError> {
+    fn reach(&self, peer: &dyn Backend) -> Result<Link, DeviceError> {
         /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
         const ALREADY: u32 = 704;
+        /// `CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED`.
+        const NATIVE_ATOMICS: u32 = 3;
         let Some(peer) = (peer as &dyn Any).downcast_ref::<Self>() else {
-            return Ok(MemorySharing::Apart);
+            return Ok(Link::Apart);
         };
         self.make_current()?;
         let driver = self.driver;
@@ -257,14 +260,23 @@ impl Backend for Gpu {
         let code = unsafe { driver.cuDeviceCanAccessPeer(&raw mut can, device, other) };
         check(code, "ask whether GPUs are peers")?;
         if can == 0 {
-            return Ok(MemorySharing::Apart);
+            return Ok(Link::Apart);
         }
         // SAFETY: both contexts live as long as the two devices, which the caller borrows.
         let code = unsafe { driver.cuCtxEnablePeerAccess(peer.context.as_raw(), 0) };
         if code != ALREADY {
             check(code, "open the memory of a peer")?;
         }
-        Ok(MemorySharing::Shared)
+        // PCIe has no atomic operations on the memory of another device, and NVLink has.
+        let mut has_atomics = 0;
+        if driver.cuDeviceGetP2PAttribute.is_some() {
+            // SAFETY: the pointer is to a live variable.
+            let code = unsafe {
+                driver.cuDeviceGetP2PAttribute(&raw mut has_atomics, NATIVE_ATOMICS, device, other)
+            };
+            check(code, "ask how GPUs are connected")?;
+        }
+        Ok(if has_atomics == 0 { Link::Pcie } else { Link::NvLink })
     }
 
     fn alloc_for_peers(

@@ -21,10 +21,8 @@ use self::stream::SimulatedStream;
 use super::instrument::{Instrument, Observation, Watch};
 use super::{
     Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape,
-    backend::{
-        Backend, BackendLaunch, BackendStream, LoadedKernel, LoadedModule, MemorySharing, Purpose,
-    },
-    peers::FailedAt,
+    backend::{Backend, BackendLaunch, BackendStream, LoadedKernel, LoadedModule, Purpose},
+    peers::{FailedAt, Link},
 };
 
 mod stream;
@@ -142,9 +140,9 @@ impl Backend for Simulator {
         allocated(self.memory.alloc(bytes), bytes)
     }
 
-    fn reach(&self, peer: &dyn Backend) -> Result<MemorySharing, DeviceError> {
+    fn reach(&self, peer: &dyn Backend) -> Result<Link, DeviceError> {
         let is_simulator = (peer as &dyn Any).is::<Self>();
-        Ok(if is_simulator { MemorySharing::Shared } else { MemorySharing::Apart })
+        Ok(if is_simulator { Link::Simulated } else { Link::Apart })
     }
 
     fn alloc_for_peers(

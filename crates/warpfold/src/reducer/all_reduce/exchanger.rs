@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use crate::{
-    device::{
-        Device, Stream,
-        peers::{FailedAt, reach_each_other},
-    },
+    device::{Device, Stream, peers::FailedAt},
     ptx::EmbeddedKernel,
 };
 
 use super::{
-    super::{Error, group::shard_error, output::Target},
+    super::{Error, Group, group::shard_error, output::Target},
+    carrier::Carrier,
     kernels::exchange_of,
-    mailboxes::Mailboxes,
 };
 
 /// The most devices that exchange results.
@@ -23,7 +20,7 @@ pub(super) const MOST_DEVICES: usize = 8;
 #[derive(Debug)]
 pub(super) struct Exchanger {
     devices: Vec<Device>,
-    mailboxes: Mailboxes,
+    carrier: Carrier,
     /// The most results of a call.
     most: u32,
     /// Whether the mailboxes may hold the words of a call that did not reach all devices.
@@ -58,8 +55,14 @@ impl Shards {
 
     /// Whether a device has a result to exchange: its shard has elements, or no shard has any,
     /// because each device then has the result of no elements.
-    pub(super) fn has(&self, shard: usize) -> bool {
+    fn has(&self, shard: usize) -> bool {
         self.total == 0 || self.lengths[shard] > 0
+    }
+
+    /// A mask in which bit `i` is set if device `i` has a result to exchange.
+    pub(super) fn present(&self) -> u32 {
+        let ranks = 0..self.lengths.len();
+        ranks.filter(|&rank| self.has(rank)).map(|rank| 1 << rank).sum()
     }
 
     /// For each device, the number of elements before its shard, which is added to indices.
@@ -73,30 +76,29 @@ impl Shards {
 }
 
 impl Exchanger {
-    /// Prepares the devices for calls with up to `most` raw results of `bytes` bytes, which the
-    /// kernel `reduce` leaves. `op` and `item` are the names of the operation and of the type.
+    /// Prepares the devices of the group for calls with up to `most` raw results of `bytes` bytes,
+    /// which the kernel `reduce` leaves. `op` and `item` are the names of the operation and of the
+    /// type.
     pub(super) fn new(
-        devices: &[Device],
+        group: &Group,
         reduce: &EmbeddedKernel,
         bytes: usize,
         most: u32,
         (op, item): (&'static str, &'static str),
     ) -> Result<Self, Error> {
+        let devices = group.devices();
         if devices.len() > MOST_DEVICES {
             let (devices, most) = (devices.len(), MOST_DEVICES);
             return Err(Error::TooManyDevices { devices, most });
         }
         let exchange = exchange_of(reduce, bytes).ok_or(Error::NotExchanged { op, item })?;
-        if let Some([from, to]) = reach_each_other(devices)? {
-            return Err(Error::NotPeers { from, to });
-        }
-        let mailboxes = Mailboxes::new(devices, exchange, bytes, most)?;
-        Ok(Self { devices: devices.to_vec(), mailboxes, most, is_torn: false })
+        let carrier = Carrier::new(group, exchange, bytes, most)?;
+        Ok(Self { devices: devices.to_vec(), carrier, most, is_torn: false })
     }
 
     /// Sets how long a kernel waits for the results of another device.
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
-        self.mailboxes.timeout = timeout;
+        self.carrier.set_timeout(timeout);
     }
 
     /// The most results of a call.
@@ -147,8 +149,8 @@ impl Exchanger {
     ) -> Result<(), Error> {
         self.mend(streams)?;
         for (shard, input) in inputs.enumerate().filter(|&(shard, _)| shards.has(shard)) {
-            self.mailboxes.retain_by(streams[shard]);
-            reduce(shard, input, self.mailboxes.raws(shard))
+            self.carrier.retain_by(streams[shard]);
+            reduce(shard, input, self.carrier.raws(shard))
                 .map_err(|error| self.shard_error(shard, error))?;
         }
         self.exchange(count, shards, outputs, streams)
@@ -162,7 +164,7 @@ impl Exchanger {
         for (shard, stream) in streams.iter().enumerate() {
             stream.synchronize().map_err(|error| self.shard_error(shard, error.into()))?;
         }
-        self.mailboxes.clear().map_err(|failed| self.failed(failed))?;
+        self.carrier.clear().map_err(|failed| failed_at(&self.devices, failed))?;
         self.is_torn = false;
         Ok(())
     }
@@ -176,14 +178,15 @@ impl Exchanger {
         outputs: Vec<Target<'_, R>>,
         streams: &[&Stream],
     ) -> Result<(), Error> {
+        let devices = &self.devices;
         let mut is_torn = false;
         let launched = {
-            let places = outputs.into_iter().zip(&self.devices).zip(streams);
+            let places = outputs.into_iter().zip(devices).zip(streams);
             let mut places = places.map(|((target, device), &stream)| (target, device, stream));
             with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
                 is_torn = true;
-                let launched = self.mailboxes.launch(count, shards, outputs, streams);
-                launched.map_err(|failed| self.failed(failed))?;
+                let launched = self.carrier.launch(count, shards, outputs, streams);
+                launched.map_err(|failed| failed_at(devices, failed))?;
                 is_torn = false;
                 Ok(())
             })
@@ -196,7 +199,7 @@ impl Exchanger {
     /// another one.
     pub(super) fn check(&self) -> Result<(), Error> {
         for waited in 0..self.devices.len() {
-            let absent = self.mailboxes.absent(waited);
+            let absent = self.carrier.absent(&self.devices[waited], waited);
             if let Some(absent) = absent.map_err(|error| self.shard_error(waited, error.into()))? {
                 return Err(Error::Absent { waited, absent });
             }
@@ -204,13 +207,14 @@ impl Exchanger {
         Ok(())
     }
 
-    fn failed(&self, FailedAt { number, error }: FailedAt) -> Error {
-        self.shard_error(number, (*error).into())
-    }
-
     pub(super) fn shard_error(&self, shard: usize, error: Error) -> Error {
         shard_error(shard, &self.devices[shard], error)
     }
+}
+
+/// The error of one of the devices.
+fn failed_at(devices: &[Device], FailedAt { number, error }: FailedAt) -> Error {
+    shard_error(number, &devices[number], (*error).into())
 }
 
 /// Calls `launch` with the addresses of all outputs. Memory that is lent for the call is lent until

@@ -158,8 +158,7 @@ impl Mailboxes {
         let limit = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).max(1);
         // Without a limit the simulator finds out that nothing can change any more.
         let limit = Arg::U64(if self.is_simulated { 0 } else { limit });
-        let present: u32 = (0..ranks).filter(|&rank| shards.has(rank)).map(|rank| 1 << rank).sum();
-        let (ranks_arg, present) = (Arg::U32(ranks as u32), Arg::U32(present));
+        let (ranks_arg, present) = (Arg::U32(ranks as u32), Arg::U32(shards.present()));
         // The places of ranks that there are not are never used.
         let of_all = |address: &dyn Fn(usize) -> u64| -> Vec<Arg> {
             let addresses = (0..MOST_DEVICES).map(|rank| address(rank.min(ranks - 1)));

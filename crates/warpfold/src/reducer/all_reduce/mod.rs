@@ -1,11 +1,14 @@
 //! Reductions whose result every device of a group gets, without the host in between.
 
+mod carrier;
 mod exchanger;
+mod gathered;
 mod graph;
 mod kernels;
 mod mailboxes;
 mod rows;
 
+pub use carrier::Transport;
 pub use graph::GroupGraph;
 pub use rows::AllRowReducer;
 
@@ -31,8 +34,9 @@ use exchanger::{Exchanger, Shards};
 /// takes no part, so that graphs can capture a call ([`Group::capture`]), and each launch of such
 /// graphs is a new reduction.
 ///
-/// The devices need access to each other's memory, as GPUs have that are connected by NVLink, and
-/// as simulators have always. Eight devices at most can exchange results. [`TopK`](super::TopK) and
+/// The kernels need access to the memory of the other devices, as GPUs have that are connected by
+/// NVLink, and as simulators have always. Between other GPUs, NCCL gathers the raw results
+/// ([`Transport`]). Eight devices at most can exchange results. [`TopK`](super::TopK) and
 /// [`BottomK`](super::BottomK) are not exchanged. Where one of this is in the way,
 /// [`Group::reduce`] serves, which combines results on the host.
 ///
@@ -89,7 +93,8 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// - [`Error::NotPeers`] if the devices cannot use each other's memory;
+    /// - those of [`transport`](Self::transport), if the devices cannot use each other's memory and
+    ///   there is no NCCL;
     /// - [`Error::TooManyDevices`] if there are more than 8;
     /// - [`Error::NotExchanged`] if the operation is [`TopK`](super::TopK) or
     ///   [`BottomK`](super::BottomK);
@@ -99,7 +104,7 @@ impl Group {
         operation: O,
     ) -> Result<AllReducer<T, O>, Error> {
         let bytes = size_of::<O::Raw>();
-        let exchanger = Exchanger::new(self.devices(), O::KERNEL, bytes, 1, (O::NAME, T::NAME))?;
+        let exchanger = Exchanger::new(self, O::KERNEL, bytes, 1, (O::NAME, T::NAME))?;
         Ok(AllReducer { reducers: self.reducer(operation)?.reducers, exchanger })
     }
 

@@ -78,7 +78,7 @@ impl Group {
         most_rows: u32,
     ) -> Result<AllRowReducer<T, O>, Error> {
         let (bytes, names) = (size_of::<O::RowRaw>(), (O::NAME, T::NAME));
-        let exchanger = Exchanger::new(self.devices(), O::ROWS, bytes, most_rows, names)?;
+        let exchanger = Exchanger::new(self, O::ROWS, bytes, most_rows, names)?;
         let devices = self.devices().iter().enumerate();
         let reducers = devices.map(|(shard, device)| {
             device.row_reducer(operation).map_err(|error| shard_error(shard, device, error))
