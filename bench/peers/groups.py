@@ -1,10 +1,11 @@
 """Times torch.sum and NCCL's all-reduce over several GPUs, as the `groups` benchmark does.
 
-    python3 bench/peers/groups.py torch.json [--gpus 2] [--log2 16,20,24,28] [--samples 31]
+    python3 bench/peers/groups.py torch.json [--gpus 2] [--log2 16,20,24,28]
+        [--columns 0,8,14,16,18,20,22,24] [--samples 31]
 
 Each GPU has a process of its own, which records as many calls in a CUDA graph as the benchmark
-does, with the same shard. The time is that of the first GPU. The second table is of NCCL's
-all-reduce of so many floats alone.
+does, with the same shard. The time is that of the first GPU. Later lines are of NCCL's
+all-reduce of so many floats alone, beside which the benchmark sums columns.
 """
 
 import argparse
@@ -67,7 +68,7 @@ def run(rank, args):
         time = timed(together, calls_for(4 * n), args.samples)
         rows.append({"name": f"f32 sum {args.gpus} x 2^{log2}", "torch_us": time})
         del shard
-    for log2 in (0, 8, 14, 18, 24):
+    for log2 in args.columns:
         values = torch.ones(1 << log2, device="cuda")
         time = timed(lambda: dist.all_reduce(values), 50, args.samples)
         rows.append({"name": f"all-reduce of 2^{log2} f32", "nccl_us": time})
@@ -89,9 +90,11 @@ def main():
     parser.add_argument("json")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--log2", default="16,20,24,28")
+    parser.add_argument("--columns", default="0,8,14,16,18,20,22,24")
     parser.add_argument("--samples", type=int, default=31)
     args = parser.parse_args()
     args.log2 = [int(log2) for log2 in args.log2.split(",")]
+    args.columns = [int(log2) for log2 in args.columns.split(",")]
     mp.spawn(run, args=(args,), nprocs=args.gpus)
 
 
