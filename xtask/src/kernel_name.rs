@@ -246,10 +246,10 @@ fn exchange(name: &str, rest: &str) -> KernelTraits {
 fn direct(name: &str, rest: &str) -> KernelTraits {
     let traits = exchange(name, rest);
     let op = traits.op.as_deref().unwrap_or_default();
-    // Two barriers for each of three meetings. Results are combined by two copies of the code, for
-    // those of other devices and for gathered ones. Each copy has a barrier for exact sums, and the
-    // second one for indices.
-    let barriers = if op == "exact" { 8 } else { 6 + u32::from(op.starts_with("arg")) };
+    // Two barriers for each of two meetings, one when a block has a part of the results of all
+    // ranks, and one before it takes the next part. Indices are moved before another one, and exact
+    // sums are summed before one.
+    let barriers = 6 + u32::from(op.starts_with("arg") || op == "exact");
     KernelTraits { barriers: Some(barriers), ..traits }
 }
 
@@ -425,7 +425,7 @@ mod tests {
             ("exchange_argmin_u8", 3),
             ("direct_sum_f32", 6),
             ("direct_argmin_u8", 7),
-            ("direct_exact_f64", 8),
+            ("direct_exact_f64", 7),
         ] {
             let traits = super::traits(name);
             assert_eq!(traits.module, name);

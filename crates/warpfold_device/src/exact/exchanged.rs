@@ -24,7 +24,8 @@ impl<V: Rounded, const LIMBS: usize> Exchanged for CombinedSums<V, LIMBS> {
         raw: impl Fn(u32, u32) -> *const Self::Raw,
         ranks: Ranks,
         _results: u32,
-        output: *mut Self::Raw,
+        outputs: impl Fn(u32) -> *mut Self::Raw,
+        copies: u32,
     ) {
         // SAFETY: the caller's contract; a barrier separates the writes of the cells from their
         // uses.
@@ -41,7 +42,20 @@ impl<V: Rounded, const LIMBS: usize> Exchanged for CombinedSums<V, LIMBS> {
                     }
                     rank += 1;
                 }
+                let output = outputs(0);
                 Cells::<LIMBS>::finish(minus_zeros as usize, output);
+                let mut copy = 1;
+                while copy < copies {
+                    control::keep_rolled();
+                    let mut word = 0;
+                    while word < size_of::<Self::Raw>() / 4 {
+                        control::keep_rolled();
+                        let value = output.cast::<u32>().add(word).read();
+                        outputs(copy).cast::<u32>().add(word).write(value);
+                        word += 1;
+                    }
+                    copy += 1;
+                }
             }
         }
     }

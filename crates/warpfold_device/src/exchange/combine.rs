@@ -56,7 +56,8 @@ impl<R: FromRaw> Exchanged for Combined<R> {
         raw: impl Fn(u32, u32) -> *const R::Raw,
         ranks: Ranks,
         results: u32,
-        output: *mut R::Raw,
+        outputs: impl Fn(u32) -> *mut R::Raw,
+        copies: u32,
     ) {
         let index = |at: Position| u64::from(at.block) << 32 | u64::from(at.number);
         let mut result = thread::thread_idx_x();
@@ -76,8 +77,17 @@ impl<R: FromRaw> Exchanged for Combined<R> {
                 }
                 rank += 1;
             }
-            // SAFETY: the caller's contract.
-            unsafe { output.wrapping_add(result as usize).write(R::raw_of_items(acc, index)) };
+            let mut copy = 0;
+            loop {
+                control::keep_rolled();
+                let output = outputs(copy).wrapping_add(result as usize);
+                // SAFETY: the caller's contract.
+                unsafe { output.write(R::raw_of_items(acc, index)) };
+                copy += 1;
+                if copy >= copies {
+                    break;
+                }
+            }
             result += thread::block_dim_x();
         }
     }

@@ -2,56 +2,59 @@
 //! passing them through mailboxes. They are for many results, because a word of a mailbox has as
 //! many bits of tag as of value.
 //!
-//! All ranks cut the results into the same tiles, and block `t` of each rank works on tile `t`. The
-//! blocks of a tile *meet* three times, which means that no block goes on before the blocks of all
-//! ranks have come:
+//! All ranks cut the results into the same tiles, and a tile into one part for each rank. Block `t`
+//! of each rank works on tile `t`, and the blocks of a tile *meet* twice, which means that no block
+//! goes on before the blocks of all ranks have come:
 //!
-//! 1. They meet when the raw results of the tile are there. Then each rank combines a part of the
-//!    tile: it reads the raw results of all ranks, and writes the combined ones over its own.
-//! 2. They meet when all parts are combined. Then each rank copies all parts to its output.
-//! 3. They meet when all parts are copied, because the next launch of a rank may write raw results.
+//! 1. They meet when the raw results of the tile are there. Then each rank reads its part of the
+//!    raw results of all ranks, combines them, and writes the combined ones over that part of the
+//!    raw results of all ranks.
+//! 2. They meet when all parts are combined. Then each rank has all combined results, and copies
+//!    them to its output.
 //!
 //! So each result is combined on one rank only, and `ranks - 1` of `ranks` parts of all results
-//! come to a rank in each of the two steps, which no other order makes less (Patarasuk and Yuan,
-//! "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009).
+//! come to a rank in each of two steps, which no other order makes less (Patarasuk and Yuan,
+//! "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009). The next launch
+//! of a rank may write its raw results, because the other ranks use them only between the meetings.
 //!
 //! *Meeting.* A word of a mailbox is the number of the last call in which a rank has come to a
-//! meeting. The word of a meeting is written again only in the next call, and a rank begins the
-//! next call only after the third meeting of this one, when all have read the words of the first
-//! two. Each rank also reads the word of the third meeting before it can come to the first one of
-//! the next call, without which nobody comes to its third. Fences of the system on both sides make
-//! the results visible that were written before (PTX ISA, "Memory Consistency Model").
+//! meeting. A rank writes the word of a meeting again in the next call. It has then met all others
+//! at the other meeting in between, so that they have read the word before. Fences of the system on
+//! both sides make the results visible that were written before (PTX ISA, "Memory Consistency
+//! Model").
 //!
 //! *Forward progress* and *time limit* are as [in the other exchange](super#), because a block
 //! waits only for blocks of the same number. A launch that fails may have written some of its
 //! results.
 //!
 //! If something else has gathered the raw results of all ranks in the memory of one, nobody waits:
-//! the rank combines all results and writes them to its output.
+//! the rank combines all parts and writes them to its output.
 //!
 //! # The launch's contract
 //!
 //! - The first `ranks` of `raws` are the raw results of the ranks: `results` of them each, at least
-//!   one, which the kernel may overwrite. Bit `r` of `present` is set if rank `r` has results.
-//!   `output` has space for as many, and for each rank `bases` is the number of elements of all
-//!   lower ranks, by which indices are moved.
+//!   one, aligned to 4 bytes, which the kernel may overwrite. Bit `r` of `present` is set if rank
+//!   `r` has results. `output` has space for as many, and for each rank `bases` is the number of
+//!   elements of all lower ranks, by which indices are moved.
 //! - There are `ranks` ranks, at least 1 and at most [`MOST_RANKS`], and this is `rank`. The first
 //!   `ranks` mailboxes are those of the ranks. Each is aligned to 8 bytes, has [`words`] words, was
 //!   zeroed before the first call, and is used by these kernels alone. Or all mailboxes are null,
 //!   and all raw results are in memory that only this rank uses.
 //! - The grid has a block for each [`per_tile`] results, rounded up, of at least [`MOST_RANKS`]
-//!   threads along x. The dynamic shared memory has 4 bytes. All of it is the same on all ranks.
+//!   threads along x. The dynamic shared memory has [`shared_bytes`]. All of it is the same on all
+//!   ranks.
 //! - All ranks make the same calls in the same order, with the same `results`, `ranks` and
 //!   `present`; a rank's calls do not overlap.
 //! - `limit` and the first word of a mailbox are as [in the other exchange](super#).
 
-use super::{Exchanged, MOST_RANKS, Mailboxes, Ranks, next, wait};
+use super::{Exchanged, MOST_RANKS, Mailboxes, Ranks, load, next, wait, words_of};
 use crate::unroll::each;
+use core::sync::atomic::{Ordering, fence};
 use cuda_std::ext::{atomic, control, grid};
 use cuda_std::{shared, thread};
 
 /// How often the blocks of a tile meet.
-const MEETINGS: u32 = 3;
+const MEETINGS: u32 = 2;
 
 /// How many results a tile has, if a block of the other exchange has `per_block`. A tile is large
 /// enough that meetings take little of its time.
@@ -69,12 +72,22 @@ const fn words_of_tile(ranks: u32) -> usize {
 /// How many words of 64 bits a mailbox has, for this number of tiles.
 ///
 /// ```
-/// assert_eq!(warpfold_device::exchange::direct::words(1, 2), 1 + 1 + 3 * 2);
+/// assert_eq!(warpfold_device::exchange::direct::words(1, 2), 1 + 1 + 2 * 2);
 /// ```
 #[must_use]
 pub const fn words(tiles: u32, ranks: u32) -> usize {
     1 + tiles as usize * words_of_tile(ranks)
 }
+
+/// How many bytes of shared memory a block needs: a part of a tile of each rank, and a note.
+/// `words` is how many words of 32 bits a raw result takes.
+#[must_use]
+pub const fn shared_bytes(per_tile: u32, words: u32, ranks: u32) -> u32 {
+    4 * (ranks * per_tile.div_ceil(ranks) * words + 1)
+}
+
+/// How many words of 32 bits a thread asks for before it uses the first.
+const IN_FLIGHT: usize = 8;
 
 /// One call of a rank.
 pub struct Call<Raw> {
@@ -106,77 +119,127 @@ pub unsafe fn direct<E: Exchanged>(call: &Call<E::Raw>) {
     grid::launch_dependents();
     let &Call { rank, ranks, mailboxes, .. } = call;
     let per_tile = const { per_tile(E::PER_BLOCK) };
+    let words = const { words_of::<E::Raw>() };
     let (block, tid) = (thread::block_idx_x(), thread::thread_idx_x());
     let first = block * per_tile;
     let results = (call.results - first).min(per_tile);
     let is_gathered = mailboxes.of(rank).is_null();
-    let raws = |rank: u32| select(call.raws, rank).wrapping_add(first as usize);
+    let raws = |of: u32| select(call.raws, of).wrapping_add(first as usize);
     let output = call.output.wrapping_add(first as usize);
-    // The part of the tile that a rank combines ends where that of the next one begins.
-    let parts = ranks.count.max(1);
-    let begin = |rank: u32| results * rank / parts;
 
-    let failed = shared::dynamic_shared_mem::<u32>();
-    let own = mailboxes.of(rank);
+    let parts = ranks.count.max(1);
+    let per_part = per_tile.div_ceil(parts);
+    let staged = shared::dynamic_shared_mem::<u32>();
+    let place = |of: u32, word: u32| staged.wrapping_add((of * per_part * words + word) as usize);
+    let failed = place(parts, 0);
     let of_tile = 1 + block as usize * words_of_tile(ranks.count);
     // SAFETY: the ranks write results of different parts, and a meeting or a barrier separates
     // writes from the reads of others. The rest is the launch's contract.
     unsafe {
         grid::wait_for_dependencies();
-        if E::HAS_INDEX {
-            let mut of = 0;
-            while of < ranks.count {
-                control::keep_rolled();
-                let is_moved = (is_gathered || of == rank) && ranks.has(of);
-                let mut result = if is_moved { tid } else { results };
-                while result < results {
-                    control::keep_rolled();
-                    let raw = raws(of).wrapping_add(result as usize);
-                    E::move_index(raw, select(call.bases, of));
-                    result += thread::block_dim_x();
-                }
-                of += 1;
+        let count = if is_gathered {
+            0
+        } else {
+            if tid == 0 {
+                *failed = 0;
             }
-        }
-        if is_gathered {
-            if E::HAS_INDEX {
-                thread::sync_threads();
-            }
-            let raw = |rank, result| raws(rank).wrapping_add(result as usize).cast_const();
-            E::combine(raw, ranks, results, output);
+            next(atomic::load_relaxed(mailboxes.of(rank).add(of_tile)) as u32)
+        };
+        let tile = Tile { rank, ranks: ranks.count, of_tile, mailboxes, count, failed };
+        if !is_gathered && !tile.meet(0, call.limit) {
             return;
         }
 
-        if tid == 0 {
-            *failed = 0;
-        }
-        let count = next(atomic::load_relaxed(own.add(of_tile)) as u32);
-        let tile = Tile { rank, ranks: ranks.count, of_tile, mailboxes, count, failed };
-        if !tile.meet(0, call.limit) {
-            return;
-        }
-        let (from, to) = (begin(rank), begin(rank + 1));
-        if from < to {
-            let raw = |rank, result| raws(rank).wrapping_add((from + result) as usize).cast_const();
-            E::combine(raw, ranks, to - from, raws(rank).wrapping_add(from as usize));
-        }
-        if !tile.meet(1, call.limit) {
-            return;
-        }
-        let mut of = 0;
-        while of < ranks.count {
+        let (mut part, end) = if is_gathered { (0, ranks.count) } else { (rank, rank + 1) };
+        while part < end {
             control::keep_rolled();
-            let (mut result, end) = (begin(of) + tid, begin(of + 1));
-            while result < end {
-                control::keep_rolled();
-                let combined = raws(of).wrapping_add(result as usize).read();
-                output.wrapping_add(result as usize).write(combined);
-                result += thread::block_dim_x();
+            let from = (part * per_part).min(results);
+            let of_part = per_part.min(results - from);
+            let of_rank = (of_part * words).max(1);
+            let from = from as usize;
+            copy(
+                of_part * words * ranks.count,
+                |word, is_there| {
+                    let of = word / of_rank;
+                    let raws = raws(of).wrapping_add(from);
+                    load::<E::Raw>(raws, word % of_rank, is_there && ranks.has(of))
+                },
+                |word, value| *place(word / of_rank, word % of_rank) = value,
+            );
+            thread::sync_threads();
+            if E::HAS_INDEX {
+                let mut number = tid;
+                while number < of_part * ranks.count {
+                    control::keep_rolled();
+                    let (of, result) = (number / of_part.max(1), number % of_part.max(1));
+                    let raw = place(of, result * words).cast();
+                    E::move_index(raw, select(call.bases, of));
+                    number += thread::block_dim_x();
+                }
+                thread::sync_threads();
             }
-            of += 1;
+            let raw = |of, result| place(of, result * words).cast_const().cast::<E::Raw>();
+            let outputs = |copy: u32| {
+                let to = if is_gathered { output } else { raws(copy) };
+                to.wrapping_add(from)
+            };
+            let copies = if is_gathered { 1 } else { ranks.count };
+            if of_part > 0 {
+                E::combine(raw, ranks, of_part, outputs, copies);
+            }
+            // The places are written again for the next part.
+            thread::sync_threads();
+            part += 1;
         }
-        if tile.meet(2, call.limit) && tid == 0 {
-            atomic::store_relaxed(own.add(of_tile), count.into());
+        if is_gathered || !tile.meet(1, call.limit) {
+            return;
+        }
+        let own = raws(rank).cast_const();
+        copy(
+            results * words,
+            |word, is_there| load::<E::Raw>(own, word, is_there),
+            |word, value| store::<E::Raw>(output, word, value),
+        );
+        if tid == 0 {
+            atomic::store_relaxed(mailboxes.of(rank).add(of_tile), count.into());
+        }
+    }
+}
+
+/// The threads of a block copy `words` words, several at a time. `load` gives a word, or anything
+/// if there is none, and `store` takes it.
+#[inline(always)]
+fn copy(words: u32, load: impl Fn(u32, bool) -> u32, store: impl Fn(u32, u32)) {
+    let threads = thread::block_dim_x();
+    let mut first = thread::thread_idx_x();
+    while first < words {
+        control::keep_rolled();
+        let mut values = [0; IN_FLIGHT];
+        let word = |i: usize| first + i as u32 * threads;
+        each(IN_FLIGHT, |i| values[i] = load(word(i), word(i) < words));
+        each(IN_FLIGHT, |i| {
+            if word(i) < words {
+                store(word(i), values[i]);
+            }
+        });
+        first += IN_FLIGHT as u32 * threads;
+    }
+}
+
+/// Writes word number `word` of the results at `results`. A result of fewer than 32 bits takes a
+/// word, too.
+///
+/// # Safety
+/// The word is writable, and only this thread uses it.
+#[inline(always)]
+unsafe fn store<Raw>(results: *mut Raw, word: u32, value: u32) {
+    let word = word as usize;
+    // SAFETY: the caller's contract; a result of 1 or 2 bytes is one such integer.
+    unsafe {
+        match size_of::<Raw>() {
+            1 => results.cast::<u8>().wrapping_add(word).write(value as u8),
+            2 => results.cast::<u16>().wrapping_add(word).write(value as u16),
+            _ => results.cast::<u32>().wrapping_add(word).write(value),
         }
     }
 }
@@ -211,7 +274,7 @@ impl Tile {
         };
         thread::sync_threads();
         if peer < ranks && peer != rank {
-            thread::system_fence();
+            fence(Ordering::AcqRel);
             // SAFETY: the words are in mailboxes, and threads that write the note write the same.
             unsafe {
                 if atomic::load_relaxed_system(own) != 0 {
@@ -226,7 +289,7 @@ impl Tile {
                     }
                 }
             }
-            thread::system_fence();
+            fence(Ordering::AcqRel);
         }
         thread::sync_threads();
         // SAFETY: barriers separate this from all writes.

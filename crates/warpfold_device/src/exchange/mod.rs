@@ -73,17 +73,18 @@ pub trait Exchanged {
     unsafe fn move_index(raw: *mut Self::Raw, base: u64);
 
     /// Combines result number `i` of each rank that is `present`, for each `i` below `results`, and
-    /// writes it to `output`.
+    /// writes it to each of the first `copies` outputs.
     ///
     /// # Safety
     /// The threads of the block whose place along y is 0 call this together, and all others have
-    /// ended. `raw` gives the place of a rank's result, and nobody writes these. `output` has space
-    /// for the results.
+    /// ended. `raw` gives the place of a rank's result, and nobody writes these. There is an output
+    /// at least, and each has space for the results.
     unsafe fn combine(
         raw: impl Fn(u32, u32) -> *const Self::Raw,
         ranks: Ranks,
         results: u32,
-        output: *mut Self::Raw,
+        outputs: impl Fn(u32) -> *mut Self::Raw,
+        copies: u32,
     );
 }
 
@@ -264,7 +265,8 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
         }
         let raw =
             |rank, result| place(rank, result * words_of::<E::Raw>()).cast_const().cast::<E::Raw>();
-        E::combine(raw, ranks, results, call.output.wrapping_add(first as usize));
+        let output = call.output.wrapping_add(first as usize);
+        E::combine(raw, ranks, results, |_| output, 1);
         if lane == 0 {
             atomic::store_relaxed(own.add(of_block), count.into());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::device::{
-    Arg, Buffer, Device, LaunchShape, Overlap, Stream,
+    Arg, Buffer, Device, Stream,
     nccl::SharedCommunicators,
     peers::{FailedAt, Together, launch_together},
 };
@@ -15,11 +15,8 @@ use super::{
         group::shard_error,
     },
     exchanger::{MOST_DEVICES, Shards},
-    kernels::Exchange,
+    kernels::{Exchange, words},
 };
-
-/// The most threads of a block.
-const THREADS: u32 = 256;
 
 /// The kernels and the memory of GPUs that cannot use each other's memory.
 #[derive(Debug)]
@@ -83,10 +80,7 @@ impl Gathered {
         // waits for all devices.
         unsafe { self.communicators.all_gather(&raws, &gathered, bytes, streams)? };
 
-        let shape = LaunchShape {
-            overlap: Overlap::Never,
-            ..LaunchShape::linear(count.div_ceil(self.exchange.per_tile), THREADS, 4)
-        };
+        let shape = self.exchange.direct_shape(count, words(self.bytes), ranks as u32);
         let bases: Vec<u64> = shards.bases().collect();
         // The places of ranks that there are not are never used.
         let last = |rank: usize| rank.min(ranks - 1);

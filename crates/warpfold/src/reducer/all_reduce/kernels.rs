@@ -1,6 +1,9 @@
 //! The kernels that combine raw results of several devices, and what each is for.
 
-use crate::ptx::{EmbeddedKernel, direct, exchange};
+use crate::{
+    device::LaunchShape,
+    ptx::{EmbeddedKernel, direct, exchange},
+};
 
 /// The kernels that combine raw results of one kind.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +17,23 @@ pub(super) struct Exchange {
     /// The most results of a block of the second one.
     pub(super) per_tile: u32,
 }
+
+impl Exchange {
+    /// How many blocks the second kernel needs for so many results.
+    pub(super) fn tiles(&self, count: u32) -> u32 {
+        count.div_ceil(self.per_tile)
+    }
+
+    /// The shape of the second kernel for so many results, which take `words` words each. A block
+    /// has shared memory for a part of a tile of each rank, and for a note.
+    pub(super) fn direct_shape(&self, count: u32, words: u32, ranks: u32) -> LaunchShape {
+        let part = self.per_tile.div_ceil(ranks) * words;
+        LaunchShape::linear(self.tiles(count), MOST_THREADS, 4 * (ranks * part + 1))
+    }
+}
+
+/// The most threads of a block.
+pub(super) const MOST_THREADS: u32 = 256;
 
 /// The most words of 32 bits that the results of a block take, if a block has several results.
 const MOST_WORDS: u32 = 256;

@@ -14,7 +14,7 @@ use super::{
         group::shard_error,
     },
     exchanger::{MOST_DEVICES, Shards},
-    kernels::{Exchange, words},
+    kernels::{Exchange, MOST_THREADS, words},
 };
 
 /// The most words of 32 bits that all results of a call take, if they pass through mailboxes. More
@@ -23,8 +23,6 @@ const MOST_POSTED: u32 = 1 << 16;
 /// The same on simulators, so that small examples go both ways.
 const MOST_POSTED_SIMULATED: u32 = 1 << 10;
 
-/// The most threads of a block.
-const MOST_THREADS: u32 = 256;
 /// The number of threads in a warp.
 const WARP: u32 = 32;
 /// The alignment of raw results, in bytes, which is that of an allocation.
@@ -83,7 +81,7 @@ impl Mailboxes {
         }
         let room = exchange.per_block * words;
         let direct_at = posted_bytes(posted.div_ceil(exchange.per_block), room, ranks);
-        let tiles = if most > posted { most.div_ceil(exchange.per_tile) } else { 0 };
+        let tiles = if most > posted { exchange.tiles(most) } else { 0 };
         let raws_at = (direct_at + direct_bytes(tiles, ranks)).next_multiple_of(ALIGNMENT);
         let size = raws_at + bytes as u64 * u64::from(most);
         let memory = PeerMemory::zeroed(devices, size).map_err(|failed| {
@@ -142,8 +140,7 @@ impl Mailboxes {
         let ranks = outputs.len();
         let is_direct = count > self.posted;
         let (engines, shape) = if is_direct {
-            let tiles = count.div_ceil(self.exchange.per_tile);
-            (&self.direct, LaunchShape::linear(tiles, MOST_THREADS, 4))
+            (&self.direct, self.exchange.direct_shape(count, self.words, ranks as u32))
         } else {
             let (blocks, room) =
                 (count.div_ceil(self.exchange.per_block), self.exchange.per_block * self.words);
@@ -210,5 +207,5 @@ fn posted_bytes(blocks: u32, room: u32, ranks: usize) -> u64 {
 /// How many bytes a mailbox for results that are combined where they lie has, as
 /// `warpfold_device::exchange::direct` says.
 fn direct_bytes(tiles: u32, ranks: usize) -> u64 {
-    8 * (1 + u64::from(tiles) * (1 + 3 * ranks as u64))
+    8 * (1 + u64::from(tiles) * (1 + 2 * ranks as u64))
 }

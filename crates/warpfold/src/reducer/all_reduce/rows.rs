@@ -24,9 +24,9 @@ use super::{
 /// The devices exchange results as those of an [`AllReducer`](super::AllReducer) do, whose
 /// documentation says what that needs, and what happens if a device does not come. The kernel that
 /// exchanges results has as many blocks as they need. Up to 256 KiB of raw results pass through
-/// mailboxes. If there are more, each device combines a part of them, which it reads in the memory
-/// of the others, and then copies the parts that the others have combined. The devices have memory
-/// for the raw results of `most_rows` rows.
+/// mailboxes. If there are more, each device reads a part of them in the memory of the others,
+/// combines it, and writes it to all. The devices have memory for the raw results of `most_rows`
+/// rows.
 ///
 /// All devices get the same bits. They are those of [`RowReducer`] for each shard, combined from
 /// the first shard to the last.
