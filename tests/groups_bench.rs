@@ -30,7 +30,7 @@ fn faulty_kernels(faulty: &str) -> tempfile::TempDir {
     let mut changed = 0;
     for kernel in warpfold::testing::kernels() {
         for (arch, capability) in [("sm_75", (7, 5)), ("sm_90", (9, 0))] {
-            let mut text = kernel.text(capability).unwrap().to_string();
+            let mut text = kernel.text(capability).unwrap().clone();
             if kernel.name() == faulty {
                 let right = text.clone();
                 text = text.replace("add.rn.f32", "sub.rn.f32");

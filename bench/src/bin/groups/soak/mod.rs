@@ -189,8 +189,8 @@ impl Soak {
         let actions = (0..rng.random_range(1..=10)).map(|_| self.action(&few, &mut rng));
         let actions: Vec<Action> = actions.collect::<anyhow::Result<_>>()?;
 
-        // Dropping a stream waits for its work.
-        let mut earlier = Vec::new();
+        // Dropping a stream or a graph waits for its work, so both live until the end.
+        let (mut earlier, mut graphs) = (Vec::new(), Vec::new());
         for action in &actions {
             if rng.random_ratio(1, 4) {
                 story.push("new streams, which wait for those before".to_owned());
@@ -208,12 +208,12 @@ impl Soak {
                 story.push(format!("device {device} is busy, {times} times"));
                 delay.keep_busy(device, times, &self.streams[device])?;
             }
-            self.launch(action, story)?;
+            graphs.extend(self.launch(action, story)?);
         }
         for case in few {
             self.calls[case] += self.cases[case].check()?;
         }
-        drop(earlier);
+        drop((earlier, graphs));
         Ok(())
     }
 
@@ -232,27 +232,34 @@ impl Soak {
         Ok(Action::Call(draw(rng)?))
     }
 
-    fn launch(&mut self, action: &Action, story: &mut Vec<String>) -> anyhow::Result<()> {
+    /// Gives work to the streams, and returns the graph that it is, if it is one.
+    fn launch(
+        &mut self,
+        action: &Action,
+        story: &mut Vec<String>,
+    ) -> anyhow::Result<Option<GroupGraph>> {
         match action {
             &Action::Call((case, call)) => {
                 story.push(self.cases[case].describe(call));
                 self.cases[case].launch(call, &self.streams.iter().collect::<Vec<_>>())?;
+                Ok(None)
             }
             Action::Replay(calls, times) => {
                 story.push(format!("a graph that is launched {times} times, of"));
                 story.extend(calls.iter().map(|&(case, call)| self.cases[case].describe(call)));
                 let cases = &mut self.cases;
-                let (graph, ()): (GroupGraph, ()) = self.group.capture(|streams| {
-                    calls.iter().try_for_each(|&(case, call)| cases[case].launch(call, streams))
+                let (graph, ()) = self.group.capture(|streams| {
+                    let mut calls = calls.iter();
+                    calls.try_for_each(|&(case, call)| cases[case].launch(call, streams))
                 })?;
                 for _ in 0..*times {
                     graph.launch(&self.streams)?;
                 }
                 self.replays += u64::from(*times);
                 story.push("end of the graph".to_owned());
+                Ok(Some(graph))
             }
         }
-        Ok(())
     }
 }
 

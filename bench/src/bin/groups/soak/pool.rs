@@ -38,14 +38,14 @@ impl<T: Drawn> Pool<T> {
 pub(crate) trait Route<T: Drawn>: Arity {
     type Shard<'a>: DeviceInput<Item = T, Arity = Self> + Sync;
     type Arrays<'a>: DeviceArrays<Item = T, Arity = Self>;
-    fn shard<'a>(parts: [View<'a, T>; 2]) -> Self::Shard<'a>;
+    fn shard(parts: [View<'_, T>; 2]) -> Self::Shard<'_>;
     fn arrays<'a>(parts: &'a [Array<View<'a, T>>; 2]) -> Self::Arrays<'a>;
 }
 
 impl<T: Drawn> Route<T> for Single {
     type Shard<'a> = View<'a, T>;
     type Arrays<'a> = &'a Array<View<'a, T>>;
-    fn shard<'a>([first, _]: [View<'a, T>; 2]) -> View<'a, T> {
+    fn shard([first, _]: [View<'_, T>; 2]) -> View<'_, T> {
         first
     }
     fn arrays<'a>([first, _]: &'a [Array<View<'a, T>>; 2]) -> &'a Array<View<'a, T>> {
@@ -56,7 +56,7 @@ impl<T: Drawn> Route<T> for Single {
 impl<T: Drawn> Route<T> for Pair {
     type Shard<'a> = (View<'a, T>, View<'a, T>);
     type Arrays<'a> = (&'a Array<View<'a, T>>, &'a Array<View<'a, T>>);
-    fn shard<'a>([first, second]: [View<'a, T>; 2]) -> Self::Shard<'a> {
+    fn shard([first, second]: [View<'_, T>; 2]) -> Self::Shard<'_> {
         (first, second)
     }
     fn arrays<'a>([first, second]: &'a [Array<View<'a, T>>; 2]) -> Self::Arrays<'a> {
