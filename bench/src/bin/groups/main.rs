@@ -10,20 +10,22 @@
 
 mod measure;
 mod report;
+mod soak;
 mod tree;
 
-use std::{fs, io, path::PathBuf, process::ExitCode};
+use std::{fs, io, path::PathBuf, process::ExitCode, time::SystemTime};
 
 use anyhow::{Context, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde_json::json;
-use warpfold::{ArgMax, Group, Max, Moments, ReproducibleSum, Sum};
+use warpfold::{ArgMax, Device, Group, Max, Moments, ReproducibleSum, Sum};
 use warpfold_lab::{
     cli,
     output::{Document, Format, Width},
 };
 
 use measure::{float, measure, measure_columns, measure_split};
+use soak::{Plan, soak};
 use tree::measure_tree;
 
 /// Times reductions of arrays that several GPUs share
@@ -57,6 +59,30 @@ struct Args {
     /// Write all numbers to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Instead of measurements, make random calls for so many seconds and check every result
+    #[arg(long, value_name = "SECONDS", conflicts_with = "json")]
+    soak: Option<u64>,
+
+    /// Seed of the random calls; the program prints it [default: the current time]
+    #[arg(long, requires = "soak")]
+    seed: Option<u64>,
+
+    /// The round with which the random calls begin, which the message about a wrong result gives
+    #[arg(long, requires = "soak", default_value_t = 0)]
+    first_round: u64,
+
+    /// The devices of the random calls, each of which is sim or cuda, the next GPU; all GPUs if it
+    /// is not given
+    #[arg(long, requires = "soak", conflicts_with = "gpus", value_delimiter = ',')]
+    device: Vec<Kind>,
+}
+
+/// A device of a group.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Sim,
+    Cuda,
 }
 
 fn main() -> ExitCode {
@@ -76,10 +102,13 @@ fn run(args: &Args) -> anyhow::Result<()> {
         // SAFETY: a user who names a folder of kernels is responsible for what they do.
         unsafe { warpfold::testing::use_kernels_of(&folder) };
     }
-    let all = Group::all()?;
-    let count = args.gpus.unwrap_or(all.devices().len());
-    let gpus = all.devices().get(..count).context("there are not so many GPUs")?;
-    let group = Group::of(gpus)?;
+    let group = open(args)?;
+    if let Some(seconds) = args.soak {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seed = args.seed.unwrap_or(since_epoch.unwrap_or_default().as_secs());
+        return soak(&group, &Plan { seconds, seed, first_round: args.first_round });
+    }
+    let count = group.devices().len();
     let mut lines = Vec::new();
     for &log2 in &args.log2 {
         let n = 1usize << log2;
@@ -118,4 +147,20 @@ fn run(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The devices that the arguments name.
+fn open(args: &Args) -> anyhow::Result<Group> {
+    if args.device.is_empty() {
+        let all = Group::all()?;
+        let count = args.gpus.unwrap_or(all.devices().len());
+        let gpus = all.devices().get(..count).context("there are not so many GPUs")?;
+        return Ok(Group::of(gpus)?);
+    }
+    let mut gpus = 0..;
+    let devices = args.device.iter().map(|kind| match kind {
+        Kind::Sim => Ok(Device::simulator()),
+        Kind::Cuda => Device::cuda(gpus.next().unwrap_or(u32::MAX)),
+    });
+    Ok(Group::of(&devices.collect::<Result<Vec<_>, _>>()?)?)
 }
