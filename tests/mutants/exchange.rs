@@ -16,6 +16,8 @@ const PER_BLOCK: usize = 64;
 const ROOM: usize = 4 * PER_BLOCK;
 /// The results of a tile that is combined where it lies.
 const PER_TILE: usize = 8 * PER_BLOCK;
+/// The results of some tiles.
+const TILES: usize = 2 * PER_TILE + 6;
 /// The shared memory of its block, in bytes: a part of each rank, and a note.
 const STAGED: u32 = (4 * (RANKS * PER_TILE.div_ceil(RANKS) * 4 + 1)) as u32;
 /// Elements of each rank, by which indices are moved.
@@ -40,7 +42,7 @@ fn expected(call: usize, result: usize) -> [u64; 2] {
 /// A kernel and its launches.
 struct Kernel {
     name: &'static str,
-    /// Results: a full block, and one of a few results.
+    /// The number of results, so that a block has as many as it can, and another one has a few.
     results: usize,
     /// The words of a mailbox.
     words: usize,
@@ -82,20 +84,20 @@ fn exchange() -> Kernel {
 }
 
 fn direct() -> Kernel {
-    let results = PER_TILE + 6;
-    let tiles = results.div_ceil(PER_TILE);
+    // Two whole tiles and a short one, of which the first block has two.
+    let blocks = 2;
     Kernel {
         name: "direct_argmin_f32",
-        results,
-        words: 1 + tiles * (1 + 2 * RANKS),
+        results: TILES,
+        words: 1 + blocks * (1 + 2 * RANKS),
         config: LaunchConfig {
             dynamic_shared_bytes: STAGED,
-            ..LaunchConfig::new(tiles as u32, 64)
+            ..LaunchConfig::new(blocks as u32, 64)
         },
         args: |rank, raws, output, mailboxes| {
             let middle = [
                 Arg::Pointer(output),
-                Arg::U32((PER_TILE + 6) as u32),
+                Arg::U32(TILES as u32),
                 Arg::U32(rank as u32),
                 Arg::U32(RANKS as u32),
                 Arg::U32((1 << RANKS) - 1),
@@ -196,7 +198,8 @@ const MUTANTS_OF_EXCHANGE: [Mutant; 9] = [
     ),
 ];
 
-const MUTANTS_OF_DIRECT: [Mutant; 9] = [
+const MUTANTS_OF_DIRECT: [Mutant; 10] = [
+    Mutant("no barrier before the next tile", "race", ("bar.sync", 3, 7), "//"),
     Mutant("no barrier behind the parts of all ranks", "race", ("bar.sync", 4, 7), "//"),
     Mutant("no barrier behind the moved indices", "race", ("bar.sync", 5, 7), "//"),
     Mutant("no barrier behind the second meeting", "race", ("bar.sync", 7, 7), "//"),
@@ -218,7 +221,7 @@ const MUTANTS_OF_DIRECT: [Mutant; 9] = [
 fn gathered_results_are_combined() {
     let module = Module::from_ptx("direct", &super::shipped::ptx("direct_argmin_f32")).unwrap();
     let kernel = module.kernel("direct_argmin_f32").unwrap();
-    let results = PER_TILE + 6;
+    let results = TILES;
     let memory = Memory::checked(1 << 20);
     let gathered: Vec<_> =
         (0..RANKS).flat_map(|rank| (0..results).map(move |result| raw(0, rank, result))).collect();
@@ -239,9 +242,8 @@ fn gathered_results_are_combined() {
         .collect();
     for seed in [None, Some(1), Some(2)] {
         memory.write(from, bytemuck::cast_slice(&gathered)).unwrap();
-        let tiles = results.div_ceil(PER_TILE) as u32;
         let config =
-            LaunchConfig { seed, dynamic_shared_bytes: STAGED, ..LaunchConfig::new(tiles, 64) };
+            LaunchConfig { seed, dynamic_shared_bytes: STAGED, ..LaunchConfig::new(2, 64) };
         let launch = Together { kernel, config: &config, args: &args, memory: &memory };
         let checked = check_together(&[launch]).unwrap();
         let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);

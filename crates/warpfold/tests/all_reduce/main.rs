@@ -13,6 +13,11 @@ mod results;
 mod rows;
 mod transport;
 
+use std::{
+    cell::RefCell,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::{DEVICE_VARIABLE, skip};
@@ -24,7 +29,9 @@ fn simulated(size: usize) -> Group {
     Group::of(&devices).unwrap()
 }
 
-/// The GPUs of this machine, if there are several.
+/// The GPUs of this machine, if there are several. Until the thread ends, which is the end of a
+/// test, the other tests have to wait for them, because calls of different reducers must not
+/// overlap.
 fn gpus() -> Option<Group> {
     if std::env::var(DEVICE_VARIABLE).is_ok_and(|device| device == "sim") {
         return None;
@@ -34,6 +41,13 @@ fn gpus() -> Option<Group> {
         skip::part("all on several GPUs", format!("this machine has {}", gpus.len()));
         return None;
     }
+    static GPUS: Mutex<()> = Mutex::new(());
+    thread_local! {
+        static TURN: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+    }
+    TURN.with_borrow_mut(|turn| {
+        turn.get_or_insert_with(|| GPUS.lock().unwrap_or_else(PoisonError::into_inner));
+    });
     Some(Group::of(&gpus[..gpus.len().min(8)]).unwrap())
 }
 

@@ -17,7 +17,7 @@ const COLUMNS: [usize; 7] = [1, 2, 63, 64, 255, 257, 1000];
 /// More columns than pass through mailboxes of simulators and of GPUs, whatever the results are.
 /// There are whole tiles, and tiles of one result.
 const MANY: [usize; 3] = [1025, 2048, 4097];
-const MANY_OF_GPUS: [usize; 2] = [(1 << 16) + 1, 1 << 17];
+const MANY_OF_GPUS: [usize; 2] = [(1 << 19) + 1, 1 << 20];
 
 /// Lengths of the shards along axis 0. Some are 0.
 fn heights(random: &mut ChaCha8Rng, shards: usize) -> Vec<usize> {

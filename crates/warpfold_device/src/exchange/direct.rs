@@ -2,15 +2,15 @@
 //! passing them through mailboxes. They are for many results, because a word of a mailbox has as
 //! many bits of tag as of value.
 //!
-//! All ranks cut the results into the same tiles, and a tile into one part for each rank. Block `t`
-//! of each rank works on tile `t`, and the blocks of a tile *meet* twice, which means that no block
-//! goes on before the blocks of all ranks have come:
+//! All ranks cut the results into the same tiles, and a tile into one part for each rank. The
+//! blocks of the same number work on the same tiles, and *meet* twice, which means that no block
+//! goes on before those of all ranks have come:
 //!
-//! 1. They meet when the raw results of the tile are there. Then each rank reads its part of the
-//!    raw results of all ranks, combines them, and writes the combined ones over that part of the
-//!    raw results of all ranks.
-//! 2. They meet when all parts are combined. Then each rank has all combined results, and copies
-//!    them to its output.
+//! 1. They meet when the raw results are there. Then each rank reads its part of each tile of all
+//!    ranks, combines these, and writes the combined results over that part of the raw results of
+//!    all ranks.
+//! 2. They meet when all parts of their tiles are combined. Then each rank has all combined results
+//!    of these tiles, and copies them to its output.
 //!
 //! So each result is combined on one rank only, and `ranks - 1` of `ranks` parts of all results
 //! come to a rank in each of two steps, which no other order makes less (Patarasuk and Yuan,
@@ -40,8 +40,9 @@
 //!   `ranks` mailboxes are those of the ranks. Each is aligned to 8 bytes, has [`words`] words, was
 //!   zeroed before the first call, and is used by these kernels alone. Or all mailboxes are null,
 //!   and all raw results are in memory that only this rank uses.
-//! - The grid has a block for each [`per_tile`] results, rounded up, of at least [`MOST_RANKS`]
-//!   threads along x. The dynamic shared memory has [`shared_bytes`]. All of it is the same on all
+//! - The grid has any number of blocks, for example as many as are resident at once, but not more
+//!   than there are tiles of [`per_tile`] results. A block has at least [`MOST_RANKS`] threads
+//!   along x, and the dynamic shared memory has [`shared_bytes`]. All of it is the same on all
 //!   ranks.
 //! - All ranks make the same calls in the same order, with the same `results`, `ranks` and
 //!   `present`; a rank's calls do not overlap.
@@ -53,11 +54,11 @@ use core::sync::atomic::{Ordering, fence};
 use cuda_std::ext::{atomic, control, grid};
 use cuda_std::{shared, thread};
 
-/// How often the blocks of a tile meet.
+/// How often blocks of the same number meet.
 const MEETINGS: u32 = 2;
 
-/// How many results a tile has, if a block of the other exchange has `per_block`. A tile is large
-/// enough that meetings take little of its time.
+/// How many results a tile has, if a block of the other exchange has `per_block`. A block of 256
+/// threads can then have a whole tile in flight.
 #[must_use]
 pub const fn per_tile(per_block: u32) -> u32 {
     if per_block == 1 { 1 } else { 8 * per_block }
@@ -65,18 +66,18 @@ pub const fn per_tile(per_block: u32) -> u32 {
 
 /// How many words of 64 bits the blocks of one number need in a mailbox: the number of their last
 /// call, and a word for each meeting and rank.
-const fn words_of_tile(ranks: u32) -> usize {
+const fn words_of_block(ranks: u32) -> usize {
     1 + (MEETINGS * ranks) as usize
 }
 
-/// How many words of 64 bits a mailbox has, for this number of tiles.
+/// How many words of 64 bits a mailbox has, for this number of blocks.
 ///
 /// ```
 /// assert_eq!(warpfold_device::exchange::direct::words(1, 2), 1 + 1 + 2 * 2);
 /// ```
 #[must_use]
-pub const fn words(tiles: u32, ranks: u32) -> usize {
-    1 + tiles as usize * words_of_tile(ranks)
+pub const fn words(blocks: u32, ranks: u32) -> usize {
+    1 + blocks as usize * words_of_block(ranks)
 }
 
 /// How many bytes of shared memory a block needs: a part of a tile of each rank, and a note.
@@ -120,19 +121,23 @@ pub unsafe fn direct<E: Exchanged>(call: &Call<E::Raw>) {
     let &Call { rank, ranks, mailboxes, .. } = call;
     let per_tile = const { per_tile(E::PER_BLOCK) };
     let words = const { words_of::<E::Raw>() };
-    let (block, tid) = (thread::block_idx_x(), thread::thread_idx_x());
-    let first = block * per_tile;
-    let results = (call.results - first).min(per_tile);
+    let (block, blocks, tid) =
+        (thread::block_idx_x(), thread::grid_dim_x(), thread::thread_idx_x());
+    let tiles = call.results.div_ceil(per_tile);
     let is_gathered = mailboxes.of(rank).is_null();
-    let raws = |of: u32| select(call.raws, of).wrapping_add(first as usize);
-    let output = call.output.wrapping_add(first as usize);
+    // Where a tile begins, and how many results it has.
+    let of_tile = |tile: u32| {
+        let first = tile * per_tile;
+        (first as usize, (call.results - first).min(per_tile))
+    };
+    let raws = |of: u32, first: usize| select(call.raws, of).wrapping_add(first);
 
     let parts = ranks.count.max(1);
     let per_part = per_tile.div_ceil(parts);
     let staged = shared::dynamic_shared_mem::<u32>();
     let place = |of: u32, word: u32| staged.wrapping_add((of * per_part * words + word) as usize);
     let failed = place(parts, 0);
-    let of_tile = 1 + block as usize * words_of_tile(ranks.count);
+    let of_block = 1 + block as usize * words_of_block(ranks.count);
     // SAFETY: the ranks write results of different parts, and a meeting or a barrier separates
     // writes from the reads of others. The rest is the launch's contract.
     unsafe {
@@ -143,26 +148,29 @@ pub unsafe fn direct<E: Exchanged>(call: &Call<E::Raw>) {
             if tid == 0 {
                 *failed = 0;
             }
-            next(atomic::load_relaxed(mailboxes.of(rank).add(of_tile)) as u32)
+            next(atomic::load_relaxed(mailboxes.of(rank).add(of_block)) as u32)
         };
-        let tile = Tile { rank, ranks: ranks.count, of_tile, mailboxes, count, failed };
-        if !is_gathered && !tile.meet(0, call.limit) {
+        let meetings = Meetings { rank, ranks: ranks.count, of_block, mailboxes, count, failed };
+        if !is_gathered && !meetings.meet(0, call.limit) {
             return;
         }
 
-        let (mut part, end) = if is_gathered { (0, ranks.count) } else { (rank, rank + 1) };
-        while part < end {
+        // Each step is for one part of one tile.
+        let (first_part, last_part) = if is_gathered { (0, parts - 1) } else { (rank, rank) };
+        let (mut tile, mut part) = (block, first_part);
+        while tile < tiles {
             control::keep_rolled();
+            let (first, results) = of_tile(tile);
             let from = (part * per_part).min(results);
             let of_part = per_part.min(results - from);
             let of_rank = (of_part * words).max(1);
-            let from = from as usize;
+            let first = first + from as usize;
             copy(
                 of_part * words * ranks.count,
                 |word, is_there| {
                     let of = word / of_rank;
-                    let raws = raws(of).wrapping_add(from);
-                    load::<E::Raw>(raws, word % of_rank, is_there && ranks.has(of))
+                    let is_there = is_there && ranks.has(of);
+                    load::<E::Raw>(raws(of, first), word % of_rank, is_there)
                 },
                 |word, value| *place(word / of_rank, word % of_rank) = value,
             );
@@ -180,28 +188,34 @@ pub unsafe fn direct<E: Exchanged>(call: &Call<E::Raw>) {
             }
             let raw = |of, result| place(of, result * words).cast_const().cast::<E::Raw>();
             let outputs = |copy: u32| {
-                let to = if is_gathered { output } else { raws(copy) };
-                to.wrapping_add(from)
+                if is_gathered { call.output.wrapping_add(first) } else { raws(copy, first) }
             };
             let copies = if is_gathered { 1 } else { ranks.count };
             if of_part > 0 {
                 E::combine(raw, ranks, of_part, outputs, copies);
             }
-            // The places are written again for the next part.
+            // The places are written again in the next step.
             thread::sync_threads();
-            part += 1;
+            (tile, part) =
+                if part < last_part { (tile, part + 1) } else { (tile + blocks, first_part) };
         }
-        if is_gathered || !tile.meet(1, call.limit) {
+        if is_gathered || !meetings.meet(1, call.limit) {
             return;
         }
-        let own = raws(rank).cast_const();
-        copy(
-            results * words,
-            |word, is_there| load::<E::Raw>(own, word, is_there),
-            |word, value| store::<E::Raw>(output, word, value),
-        );
+        let mut tile = block;
+        while tile < tiles {
+            control::keep_rolled();
+            let (first, results) = of_tile(tile);
+            let (own, output) = (raws(rank, first).cast_const(), call.output.wrapping_add(first));
+            copy(
+                results * words,
+                |word, is_there| load::<E::Raw>(own, word, is_there),
+                |word, value| store::<E::Raw>(output, word, value),
+            );
+            tile += blocks;
+        }
         if tid == 0 {
-            atomic::store_relaxed(mailboxes.of(rank).add(of_tile), count.into());
+            atomic::store_relaxed(mailboxes.of(rank).add(of_block), count.into());
         }
     }
 }
@@ -244,13 +258,13 @@ unsafe fn store<Raw>(results: *mut Raw, word: u32, value: u32) {
     }
 }
 
-/// What the blocks of a tile need to meet.
+/// What the blocks of the same number need to meet.
 #[derive(Clone, Copy)]
-struct Tile {
+struct Meetings {
     rank: u32,
     ranks: u32,
-    /// Where the words of the tile begin in a mailbox.
-    of_tile: usize,
+    /// Where the words of these blocks begin in a mailbox.
+    of_block: usize,
     mailboxes: Mailboxes,
     /// The number of the call.
     count: u32,
@@ -258,7 +272,7 @@ struct Tile {
     failed: *mut u32,
 }
 
-impl Tile {
+impl Meetings {
     /// Waits until the blocks of all ranks have come to this meeting. Returns false if one did not
     /// come, in this call or an earlier one.
     ///
@@ -267,10 +281,10 @@ impl Tile {
     /// contract](self#the-launchs-contract).
     #[inline(always)]
     unsafe fn meet(self, meeting: u32, limit: u64) -> bool {
-        let Self { rank, ranks, of_tile, mailboxes, count, failed } = self;
+        let Self { rank, ranks, of_block, mailboxes, count, failed } = self;
         let (own, peer) = (mailboxes.of(rank), thread::thread_idx_x());
         let word = |mailbox: *mut u64, of: u32| {
-            mailbox.wrapping_add(of_tile + (1 + meeting * ranks + of) as usize)
+            mailbox.wrapping_add(of_block + (1 + meeting * ranks + of) as usize)
         };
         thread::sync_threads();
         if peer < ranks && peer != rank {

@@ -1,6 +1,10 @@
 //! What carries raw results from device to device.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use crate::device::{
     Device, DeviceError, Link, Stream, nccl,
@@ -102,6 +106,9 @@ impl Group {
     }
 }
 
+/// The turns of threads that give work to several devices.
+static TURNS: Mutex<()> = Mutex::new(());
+
 /// The transport of an exchanger, with its memory and kernels.
 #[derive(Debug)]
 pub(super) enum Carrier {
@@ -174,6 +181,10 @@ impl Carrier {
         outputs: &[u64],
         streams: &[&Stream],
     ) -> Result<(), FailedAt> {
+        // All devices get the work of several threads in the same order. Otherwise the work of each
+        // thread could wait on one device for that of the other, for example behind a copy, which
+        // waits for all streams of its device.
+        let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
         match self {
             Self::Peers(mailboxes) => mailboxes.launch(count, shards, outputs, streams),
             Self::Nccl(gathered) => gathered.launch(count, shards, outputs, streams),

@@ -15,7 +15,7 @@ use super::{
         group::shard_error,
     },
     exchanger::{MOST_DEVICES, Shards},
-    kernels::{Exchange, words},
+    kernels::{Exchange, fewest_multiprocessors, words},
 };
 
 /// The kernels and the memory of GPUs that cannot use each other's memory.
@@ -25,6 +25,8 @@ pub(super) struct Gathered {
     exchange: Exchange,
     /// The size of a raw result.
     bytes: usize,
+    /// The multiprocessors of the device that has fewest.
+    multiprocessors: u32,
     /// The kernel that combines results, on each device.
     engines: Vec<Arc<Engine>>,
     /// The raw results of each device's shard.
@@ -42,7 +44,7 @@ impl Gathered {
         bytes: usize,
         most: u32,
     ) -> Result<Self, Error> {
-        let size = bytes * most as usize;
+        let size = gathered_bytes(bytes, most);
         let (mut engines, mut raws, mut all_raws) = (Vec::new(), Vec::new(), Vec::new());
         for (shard, device) in devices.iter().enumerate() {
             let mut prepare = || {
@@ -54,7 +56,8 @@ impl Gathered {
             prepare().map_err(|error| shard_error(shard, device, error))?;
         }
         communicators.make(devices)?;
-        Ok(Self { communicators, exchange, bytes, engines, raws, all_raws })
+        let multiprocessors = fewest_multiprocessors(devices);
+        Ok(Self { communicators, exchange, bytes, multiprocessors, engines, raws, all_raws })
     }
 
     /// The address of the raw results of a device's shard.
@@ -75,12 +78,17 @@ impl Gathered {
         let addresses =
             |buffers: &[Buffer<u8>]| -> Vec<u64> { buffers.iter().map(Buffer::address).collect() };
         let (raws, gathered) = (addresses(&self.raws), addresses(&self.all_raws));
-        let bytes = self.bytes * count as usize;
+        let bytes = gathered_bytes(self.bytes, count);
         // SAFETY: the buffers have so many bytes, and dropping the exchanger, which keeps them,
         // waits for all devices.
         unsafe { self.communicators.all_gather(&raws, &gathered, bytes, streams)? };
 
-        let shape = self.exchange.direct_shape(count, words(self.bytes), ranks as u32);
+        let shape = self.exchange.direct_shape(
+            count,
+            words(self.bytes),
+            ranks as u32,
+            self.multiprocessors,
+        );
         let bases: Vec<u64> = shards.bases().collect();
         // The places of ranks that there are not are never used.
         let last = |rank: usize| rank.min(ranks - 1);
@@ -114,4 +122,10 @@ impl Gathered {
         // device, and writes as many to its output, which is borrowed or vouched for.
         unsafe { launch_together(&launches) }
     }
+}
+
+/// How many bytes of each device NCCL gathers for so many raw results of `bytes` bytes. They are
+/// whole packs of 16 bytes, because NCCL reads whole words, also behind the last byte.
+fn gathered_bytes(bytes: usize, count: u32) -> usize {
+    (bytes * count as usize).next_multiple_of(16)
 }

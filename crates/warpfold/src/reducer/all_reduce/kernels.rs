@@ -1,7 +1,7 @@
 //! The kernels that combine raw results of several devices, and what each is for.
 
 use crate::{
-    device::LaunchShape,
+    device::{Device, LaunchShape},
     ptx::{EmbeddedKernel, direct, exchange},
 };
 
@@ -19,17 +19,31 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// How many blocks the second kernel needs for so many results.
-    pub(super) fn tiles(&self, count: u32) -> u32 {
-        count.div_ceil(self.per_tile)
+    /// How many blocks the second kernel has for so many results. All of them are resident at once
+    /// on devices with `multiprocessors`, so that they meet without waiting for others to end.
+    pub(super) fn direct_blocks(&self, count: u32, multiprocessors: u32) -> u32 {
+        count.div_ceil(self.per_tile).min(3 * multiprocessors)
     }
 
     /// The shape of the second kernel for so many results, which take `words` words each. A block
     /// has shared memory for a part of a tile of each rank, and for a note.
-    pub(super) fn direct_shape(&self, count: u32, words: u32, ranks: u32) -> LaunchShape {
+    pub(super) fn direct_shape(
+        &self,
+        count: u32,
+        words: u32,
+        ranks: u32,
+        multiprocessors: u32,
+    ) -> LaunchShape {
         let part = self.per_tile.div_ceil(ranks) * words;
-        LaunchShape::linear(self.tiles(count), MOST_THREADS, 4 * (ranks * part + 1))
+        let blocks = self.direct_blocks(count, multiprocessors);
+        LaunchShape::linear(blocks, MOST_THREADS, 4 * (ranks * part + 1))
     }
+}
+
+/// The number of multiprocessors of the device that has fewest, because all devices have as many
+/// blocks.
+pub(super) fn fewest_multiprocessors(devices: &[Device]) -> u32 {
+    devices.iter().map(|device| device.info().multiprocessors).min().unwrap_or(1).max(1)
 }
 
 /// The most threads of a block.

@@ -142,7 +142,9 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
     ///
     /// The call allocates nothing and copies nothing. Two calls of one `AllReducer` must not
     /// overlap: give them to the same streams, or let the streams of the second call wait for those
-    /// of the first. On the simulator the call returns when all kernels have ended.
+    /// of the first. The same is true of calls of two reducers of which one is an
+    /// [`AllRowReducer`], because their many blocks may fill two devices in different orders. On
+    /// the simulator the call returns when all kernels have ended.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ use super::{
 ///
 /// The devices exchange results as those of an [`AllReducer`](super::AllReducer) do, whose
 /// documentation says what that needs, and what happens if a device does not come. The kernel that
-/// exchanges results has as many blocks as they need. Up to 256 KiB of raw results pass through
+/// exchanges results has as many blocks as they need. Up to 2 MiB of raw results pass through
 /// mailboxes. If there are more, each device reads a part of them in the memory of the others,
 /// combines it, and writes it to all. The devices have memory for the raw results of `most_rows`
 /// rows.
@@ -100,7 +100,8 @@ impl<T: Item, O: ArraysOperation<T>> AllRowReducer<T, O> {
     /// without waiting. There is one shard, one output and one stream for each device, in the order
     /// of the devices. Each output has a place for each row, and receives the [raw
     /// results](ArraysOperation::RowRaw) of all shards together, of which [`PendingRows::finish`]
-    /// makes the results. The call allocates nothing on the devices. Two calls must not overlap.
+    /// makes the results. The call allocates nothing on the devices. Two calls must not
+    /// overlap, and a call must not overlap one of another reducer of these devices.
     ///
     /// # Errors
     ///
