@@ -28,8 +28,8 @@ pub enum Transport {
     Peers,
     /// NCCL gathers the results on each device, and a kernel combines them there. GPUs need no
     /// access to each other's memory. The library `libnccl.so.2`, of version 2.18 or later, is
-    /// looked for when the process needs it first. A call costs some ten microseconds more, and
-    /// graphs cannot capture it. A time limit does not apply, because NCCL has none.
+    /// looked for when the process needs it first. A call takes longer, and graphs cannot capture
+    /// it. A time limit does not apply, because NCCL has none.
     Nccl,
 }
 
