@@ -33,6 +33,11 @@ fn simulated(size: usize) -> Group {
 /// test, the other tests have to wait for them, because calls of different reducers must not
 /// overlap.
 fn gpus() -> Option<Group> {
+    static GPUS: Mutex<()> = Mutex::new(());
+    thread_local! {
+        static TURN: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+    }
+
     if std::env::var(DEVICE_VARIABLE).is_ok_and(|device| device == "sim") {
         return None;
     }
@@ -40,10 +45,6 @@ fn gpus() -> Option<Group> {
     if gpus.len() < 2 {
         skip::part("all on several GPUs", format!("this machine has {}", gpus.len()));
         return None;
-    }
-    static GPUS: Mutex<()> = Mutex::new(());
-    thread_local! {
-        static TURN: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
     }
     TURN.with_borrow_mut(|turn| {
         turn.get_or_insert_with(|| GPUS.lock().unwrap_or_else(PoisonError::into_inner));
