@@ -17,8 +17,8 @@ pub(crate) fn unavailable(devices: &[Device]) -> Option<String> {
     cuda_driver::nccl::load().err().map(|error| error.to_string())
 }
 
-/// The communicators of a group of devices, which are made when they are needed first, because that
-/// takes a good part of a second.
+/// The communicators of a group of devices. They are made when they are needed first, and all
+/// reducers of the group share them, because NCCL connects the devices each time it makes some.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedCommunicators(Arc<Mutex<Option<Communicators>>>);
 

@@ -20,10 +20,13 @@ use super::{
 /// The most words of 32 bits that all results of a call take, if they pass through mailboxes. More
 /// are combined where they lie. On two H100s, 2 MiB of results add 16 us to a call through
 /// mailboxes, and 25 us where they lie (attempt 88). Twice as many would be about as fast either
-/// way, and mailboxes have 8 bytes of memory for each byte of two devices.
+/// way, and a mailbox between two devices has 8 bytes for each byte of the results.
 const MOST_POSTED: u32 = 1 << 19;
 /// The same on simulators, so that small examples go both ways.
 const MOST_POSTED_SIMULATED: u32 = 1 << 10;
+
+/// How long a kernel waits for the results of another device, if the caller does not say it.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of threads in a warp.
 const WARP: u32 = 32;
@@ -55,9 +58,6 @@ pub(super) struct Mailboxes {
     /// How long a kernel waits for the results of another device.
     pub(super) timeout: Duration,
 }
-
-/// How long a kernel waits for the results of another device, if the caller does not say it.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Mailboxes {
     /// Prepares the devices, which reach each other, for calls with up to `most` raw results of
