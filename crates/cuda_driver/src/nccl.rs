@@ -18,7 +18,10 @@ use std::{
     sync::OnceLock,
 };
 
-use libloading::Library;
+use crate::{
+    functions::as_c_str,
+    open::{load as load_library, look_up},
+};
 
 /// The name of the library, in the form that the system's loader needs.
 pub const LIBRARY: &str = "libnccl.so.2";
@@ -107,12 +110,10 @@ macro_rules! table {
                 find: impl Fn(&CStr) -> Option<*mut c_void>,
             ) -> Result<Self, NcclError> {
                 $(
-                    const { assert!(size_of::<unsafe extern "C" fn($($type),*) -> $result>() == size_of::<*mut c_void>()) };
                     let symbol = stringify!($name);
-                    let missing = || NcclError::SymbolMissing { library: library.to_owned(), symbol };
-                    let name = concat!(stringify!($name), "\0");
-                    let name = CStr::from_bytes_with_nul(name.as_bytes()).map_err(|_| missing())?;
-                    let address = find(name).ok_or_else(missing)?;
+                    let name = const { as_c_str(concat!(stringify!($name), "\0")) };
+                    let address = find(name)
+                        .ok_or_else(|| NcclError::SymbolMissing { library: library.to_owned(), symbol })?;
                     // SAFETY: functions of this name have this signature in every version of
                     // nccl.h from the oldest accepted one on.
                     let $name = unsafe {
@@ -182,16 +183,11 @@ pub fn load() -> Result<&'static Nccl, NcclError> {
 /// Opens a library and asks it for its version.
 pub(crate) fn open(name: &str) -> Result<Nccl, NcclError> {
     let library = || name.to_owned();
-    // SAFETY: this runs the initialisers of the system's NCCL, or of a file that a test has built.
-    let opened = unsafe { Library::new(name) }.map_err(|error| NcclError::LibraryNotFound {
+    let opened = load_library(name.as_ref()).map_err(|error| NcclError::LibraryNotFound {
         library: library(),
         reason: error.to_string(),
     })?;
-    let mut nccl = Nccl::new(name, |symbol| {
-        // SAFETY: a look-up runs no code of the library, and the type fits every address.
-        let found = unsafe { opened.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
-        found.ok().map(|address| *address).filter(|address| !address.is_null())
-    })?;
+    let mut nccl = Nccl::new(name, |symbol| look_up(&opened, symbol))?;
     // The functions are used for the rest of the process.
     mem::forget(opened);
     let mut version = 0;

@@ -22,11 +22,7 @@ pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
         return Err(not_found("its name is empty".to_owned()));
     }
     let library = load(file).map_err(|error| not_found(error.to_string()))?;
-    let find = |symbol: &CStr| {
-        // SAFETY: a look-up runs no code of the library, and the type fits every address.
-        let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
-        found.ok().map(|address| *address).filter(|address| !address.is_null())
-    };
+    let find = |symbol: &CStr| look_up(&library, symbol);
     // An old driver lacks some functions, so its version is checked before they are looked up.
     let version = version(name, find)?;
     // SAFETY: functions of these names have cuda.h's signatures in every library that is a CUDA
@@ -39,17 +35,24 @@ pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
     Ok(driver)
 }
 
+/// The address of a function, if the library has it.
+pub(crate) fn look_up(library: &Library, symbol: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a look-up runs no code of the library, and the type fits every address.
+    let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
+    found.ok().map(|address| *address).filter(|address| !address.is_null())
+}
+
 #[cfg(not(windows))]
-fn load(file: &OsStr) -> Result<Library, libloading::Error> {
-    // SAFETY: this runs the library's initialisers. It is the system's driver, or a file that the
-    // caller named.
+pub(crate) fn load(file: &OsStr) -> Result<Library, libloading::Error> {
+    // SAFETY: this runs the library's initialisers. It is a library of the system, or a file that
+    // the caller named.
     unsafe { Library::new(file) }
 }
 
 /// Loads a library. A name without a folder is looked for only in the folder where Windows keeps
 /// its own libraries.
 #[cfg(windows)]
-fn load(file: &OsStr) -> Result<Library, libloading::Error> {
+pub(crate) fn load(file: &OsStr) -> Result<Library, libloading::Error> {
     use libloading::os::windows::{LOAD_LIBRARY_SEARCH_SYSTEM32, Library as WindowsLibrary};
 
     if std::path::Path::new(file).components().count() > 1 {
