@@ -64,7 +64,7 @@ use super::{
 pub struct Group {
     devices: Arc<[Device]>,
     /// The transport that the user has set.
-    transport: Option<Transport>,
+    pub(super) chosen: Option<Transport>,
     pub(super) communicators: SharedCommunicators,
 }
 
@@ -86,7 +86,7 @@ impl Group {
         }
         Ok(Self {
             devices: devices.into(),
-            transport: None,
+            chosen: None,
             communicators: SharedCommunicators::default(),
         })
     }
@@ -116,12 +116,7 @@ impl Group {
     /// fail if it is not there. [`transport`](Self::transport) says what is taken otherwise.
     #[must_use]
     pub fn with_transport(self, transport: Transport) -> Self {
-        Self { transport: Some(transport), ..self }
-    }
-
-    /// The transport that the user has set.
-    pub(super) fn chosen_transport(&self) -> Option<Transport> {
-        self.transport
+        Self { chosen: Some(transport), ..self }
     }
 
     /// The devices in the order of their shards.
@@ -294,22 +289,10 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
         S: IntoIterator<Item: Input<Item = T, Arity = O::Arity> + Sync>,
     {
         let shards: Vec<_> = shards.into_iter().collect();
-        let (given, devices) = (shards.len(), self.reducers.len());
-        if given != devices {
-            return Err(Error::ShardCount { what: "shards", given, devices });
-        }
-        // The elements of all shards, and those of shards on the host.
-        let (mut n, mut copied) = (0, 0);
-        for (shard, input) in shards.iter().enumerate() {
-            let (first, second) = input.operands();
-            let len = Reducer::<T, O>::check_len(first.len(), second.map(|second| second.len()))
-                .map_err(|error| self.shard_error(shard, error))?;
-            n += len;
-            if on_device_only(first, second).is_none() {
-                copied += len;
-            }
-        }
-        check_most::<T, O>(n)?;
+        let devices = self.reducers.iter().map(|reducer| &reducer.device);
+        let lengths = shard_lengths::<T, O, _>(&shards, devices)?;
+        let on_host = shards.iter().zip(&lengths).filter(|(input, _)| is_on_host(*input));
+        let copied = on_host.map(|(_, length)| length).sum();
 
         let progress = Progress::new(copied, progress);
         let parts: Vec<_> = thread::scope(|scope| {
@@ -347,6 +330,37 @@ impl<T: Item, O: Operation<T>> GroupReducer<T, O> {
     fn shard_error(&self, shard: usize, error: Error) -> Error {
         shard_error(shard, &self.reducers[shard].device, error)
     }
+}
+
+/// The number of elements of each shard, of which each device has one.
+pub(super) fn shard_lengths<'a, T, O, S>(
+    shards: &[S],
+    devices: impl ExactSizeIterator<Item = &'a Device>,
+) -> Result<Vec<u64>, Error>
+where
+    T: Item,
+    O: Operation<T>,
+    S: Input<Item = T, Arity = O::Arity>,
+{
+    let (given, devices_given) = (shards.len(), devices.len());
+    if given != devices_given {
+        return Err(Error::ShardCount { what: "shards", given, devices: devices_given });
+    }
+    let length = |(shard, (input, device)): (usize, (&S, &Device))| {
+        let (first, second) = input.operands();
+        Reducer::<T, O>::check_len(first.len(), second.map(|second| second.len()))
+            .map_err(|error| shard_error(shard, device, error))
+    };
+    let lengths: Vec<u64> =
+        shards.iter().zip(devices).enumerate().map(length).collect::<Result<_, _>>()?;
+    check_most::<T, O>(lengths.iter().sum())?;
+    Ok(lengths)
+}
+
+/// Whether elements of a shard are to be copied from the host.
+pub(super) fn is_on_host(input: &impl Input) -> bool {
+    let (first, second) = input.operands();
+    on_device_only(first, second).is_none()
 }
 
 /// The error of a shard.

@@ -85,7 +85,7 @@ impl Group {
     /// - [`Error::NoNccl`] if the set transport is NCCL, and there is none;
     /// - [`Error::Device`] with an error of the driver.
     pub fn transport(&self) -> Result<Transport, Error> {
-        let (devices, chosen) = (self.devices(), self.chosen_transport());
+        let (devices, chosen) = (self.devices(), self.chosen);
         let reason = || nccl::unavailable(devices);
         if chosen == Some(Transport::Nccl) {
             return match reason() {

@@ -11,12 +11,10 @@ use std::{
 };
 
 use super::{
-    Arity, CompensatedSum, Dot, Error, Group, Input, Item, Norm2, Product, Reducer, RowReducer,
+    Arity, CompensatedSum, Dot, Error, Group, Input, Item, Norm2, Product, RowReducer,
     SquaredDistance, Sum, SumAbs, SumSquares, TreeOperation, WideSum,
-    group::{join, shard_error},
-    input::{on_device_only, private::Operands as _},
+    group::{is_on_host, join, shard_error, shard_lengths},
     operation::private::CombinedAlike,
-    partial::check_most,
 };
 use cut::Cut;
 use shard::{Found, Shard};
@@ -209,19 +207,9 @@ impl<T: Item, O: TreeOperation<T>> TreeReducer<T, O> {
         S: IntoIterator<Item: Input<Item = T, Arity = O::Arity> + Sync>,
     {
         let shards: Vec<_> = shards.into_iter().collect();
-        let (given, devices) = (shards.len(), self.reducers.len());
-        if given != devices {
-            return Err(Error::ShardCount { what: "shards", given, devices });
-        }
-        let mut lengths = Vec::with_capacity(devices);
-        for (shard, input) in shards.iter().enumerate() {
-            let (first, second) = input.operands();
-            let length = Reducer::<T, O>::check_len(first.len(), second.map(|one| one.len()))
-                .map_err(|error| self.shard_error(shard, error))?;
-            lengths.push(length);
-        }
+        let devices = self.reducers.iter().map(RowReducer::device);
+        let lengths = shard_lengths::<T, O, _>(&shards, devices)?;
         let n = lengths.iter().sum();
-        check_most::<T, O>(n)?;
 
         let in_leaf = RowReducer::<T, O>::IN_PART;
         let leaf_bytes = in_leaf * size_of::<T>() as u64 * <O::Arity as Arity>::INPUTS;
@@ -269,12 +257,6 @@ impl<T: Item, O: TreeOperation<T>> TreeReducer<T, O> {
     fn shard_error(&self, shard: usize, error: Error) -> Error {
         shard_error(shard, self.reducers[shard].device(), error)
     }
-}
-
-/// Whether elements of a shard are to be copied from the host.
-fn is_on_host(input: &impl Input) -> bool {
-    let (first, second) = input.operands();
-    on_device_only(first, second).is_none()
 }
 
 /// The reduction of a shard that has begun.

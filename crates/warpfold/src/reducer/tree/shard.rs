@@ -21,6 +21,13 @@ pub(super) struct Node<T: Item, O: Operation<T>> {
     result: Partial<T, O>,
 }
 
+impl<T: Item, O: Operation<T>> Node<T, O> {
+    /// A node with the raw result of its `length` elements.
+    fn new(leaf: u64, level: u32, raw: O::Raw, length: u64) -> Self {
+        Self { leaf, level, result: Partial::from_raw(Some(raw), length) }
+    }
+}
+
 /// A shard whose nodes are under way.
 pub(super) struct Shard<'a, I, T: Item, O: TreeOperation<T>> {
     reducer: &'a RowReducer<T, O>,
@@ -101,12 +108,7 @@ pub(super) fn shared_leaves<T: Item, O: TreeOperation<T>>(
     let output = reducer.begin_pieces(Operand::Host(first), second, &pieces)?;
     let lengths = (0..leaves.len() as u64).map(|k| in_leaf.min(elements - k * in_leaf));
     let results = leaves.iter().zip(lengths).zip(output.copy_to_host()?);
-    let node = |((&leaf, length), raw)| Node {
-        leaf,
-        level: 0,
-        result: Partial::from_raw(Some(raw), length),
-    };
-    Ok(results.map(node).collect())
+    Ok(results.map(|((&leaf, length), raw)| Node::new(leaf, 0, raw, length)).collect())
 }
 
 /// The nodes with their raw results, which come in order.
@@ -114,12 +116,7 @@ fn results<T: Item, O: TreeOperation<T>>(nodes: &[Nodes], raw: Vec<O::Raw>) -> V
     let nodes = nodes.iter().flat_map(|&Nodes { leaf, level, count, length }| {
         (0..count).map(move |k| (leaf + (k << level), level, length))
     });
-    let node = |((leaf, level, length), raw)| Node {
-        leaf,
-        level,
-        result: Partial::from_raw(Some(raw), length),
-    };
-    nodes.zip(raw).map(node).collect()
+    nodes.zip(raw).map(|((leaf, level, length), raw)| Node::new(leaf, level, raw, length)).collect()
 }
 
 /// Combines the nodes that together are the array.
