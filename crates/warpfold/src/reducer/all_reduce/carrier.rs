@@ -11,10 +11,10 @@ use crate::device::{
     peers::{FailedAt, link, reach_each_other},
 };
 
-use super::gathered::Gathered;
 use super::{
     super::{Error, Group},
-    exchanger::Shards,
+    call::Call,
+    gathered::Gathered,
     kernels::Exchange,
     mailboxes::Mailboxes,
 };
@@ -172,22 +172,16 @@ impl Carrier {
         }
     }
 
-    /// Adds the work that combines `count` raw results, which earlier launches of the streams
-    /// leave, and writes them to the addresses `outputs`.
-    pub(super) fn launch(
-        &self,
-        count: u32,
-        shards: &Shards,
-        outputs: &[u64],
-        streams: &[&Stream],
-    ) -> Result<(), FailedAt> {
+    /// Adds the work that combines the raw results of a call, which earlier launches of the streams
+    /// leave, and writes them to the outputs.
+    pub(super) fn launch(&self, call: &Call<'_>) -> Result<(), FailedAt> {
         // All devices get the work of several threads in the same order. Otherwise the work of each
         // thread could wait on one device for that of the other, for example behind a copy, which
         // waits for all streams of its device.
         let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
         match self {
-            Self::Peers(mailboxes) => mailboxes.launch(count, shards, outputs, streams),
-            Self::Nccl(gathered) => gathered.launch(count, shards, outputs, streams),
+            Self::Peers(mailboxes) => mailboxes.launch(call),
+            Self::Nccl(gathered) => gathered.launch(call),
         }
     }
 

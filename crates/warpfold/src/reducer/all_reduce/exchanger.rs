@@ -9,12 +9,10 @@ use crate::{
 
 use super::{
     super::{Error, Group, group::shard_error, output::Target},
+    call::{Call, MOST_DEVICES, Shards},
     carrier::Carrier,
     kernels::exchange_of,
 };
-
-/// The most devices that exchange results.
-pub(super) const MOST_DEVICES: usize = 8;
 
 /// The memory and the kernels with which devices exchange raw results of one kind.
 #[derive(Debug)]
@@ -34,44 +32,6 @@ impl Drop for Exchanger {
         for device in &self.devices {
             let _ = device.synchronize();
         }
-    }
-}
-
-/// The shards of a call by their lengths, of which each device has one.
-pub(super) struct Shards {
-    lengths: Vec<u64>,
-    total: u64,
-}
-
-impl Shards {
-    pub(super) fn new(lengths: Vec<u64>) -> Self {
-        Self { total: lengths.iter().sum(), lengths }
-    }
-
-    /// The length of all shards together.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
-    /// Whether a device has a result to exchange: its shard has elements, or no shard has any,
-    /// because each device then has the result of no elements.
-    fn has(&self, shard: usize) -> bool {
-        self.total == 0 || self.lengths[shard] > 0
-    }
-
-    /// A mask in which bit `i` is set if device `i` has a result to exchange.
-    pub(super) fn present(&self) -> u32 {
-        let ranks = 0..self.lengths.len();
-        ranks.filter(|&rank| self.has(rank)).map(|rank| 1 << rank).sum()
-    }
-
-    /// For each device, the number of elements before its shard, which is added to indices.
-    pub(super) fn bases(&self) -> impl Iterator<Item = u64> {
-        self.lengths.iter().scan(0, |before, length| {
-            let base = *before;
-            *before += length;
-            Some(base)
-        })
     }
 }
 
@@ -185,7 +145,7 @@ impl Exchanger {
             let mut places = places.map(|((target, device), &stream)| (target, device, stream));
             with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
                 is_torn = true;
-                let launched = self.carrier.launch(count, shards, outputs, streams);
+                let launched = self.carrier.launch(&Call { count, shards, outputs, streams });
                 launched.map_err(|failed| failed_at(devices, failed))?;
                 is_torn = false;
                 Ok(())

@@ -1,8 +1,16 @@
 //! The kernels that combine raw results of several devices, and what each is for.
 
+use std::sync::Arc;
+
 use crate::{
-    device::{Device, LaunchShape},
+    device::Device,
     ptx::{EmbeddedKernel, direct, exchange},
+};
+
+use super::super::{
+    Error,
+    engine::{Cache, Engine},
+    group::shard_error,
 };
 
 /// The kernels that combine raw results of one kind.
@@ -16,34 +24,6 @@ pub(super) struct Exchange {
     pub(super) per_block: u32,
     /// The most results of a block of the second one.
     pub(super) per_tile: u32,
-}
-
-impl Exchange {
-    /// How many blocks the second kernel has for so many results. All of them are resident at once
-    /// on devices with `multiprocessors`, so that they meet without waiting for others to end.
-    pub(super) fn direct_blocks(&self, count: u32, multiprocessors: u32) -> u32 {
-        count.div_ceil(self.per_tile).min(3 * multiprocessors)
-    }
-
-    /// The shape of the second kernel for so many results, which take `words` words each. A block
-    /// has shared memory for a part of a tile of each rank, and for a note.
-    pub(super) fn direct_shape(
-        &self,
-        count: u32,
-        words: u32,
-        ranks: u32,
-        multiprocessors: u32,
-    ) -> LaunchShape {
-        let part = self.per_tile.div_ceil(ranks) * words;
-        let blocks = self.direct_blocks(count, multiprocessors);
-        LaunchShape::linear(blocks, MOST_THREADS, 4 * (ranks * part + 1))
-    }
-}
-
-/// The number of multiprocessors of the device that has fewest, because all devices have as many
-/// blocks.
-pub(super) fn fewest_multiprocessors(devices: &[Device]) -> u32 {
-    devices.iter().map(|device| device.info().multiprocessors).min().unwrap_or(1).max(1)
 }
 
 /// The most threads of a block.
@@ -67,6 +47,19 @@ pub(super) fn exchange_of(reduce: &EmbeddedKernel, bytes: usize) -> Option<Excha
     let (per_block, per_tile) =
         if operation == "exact" { (1, 1) } else { (per_block, 8 * per_block) };
     Some(Exchange { posts, direct, per_block, per_tile })
+}
+
+/// Loads a kernel for raw results of so many bytes on each device.
+pub(super) fn load(
+    devices: &[Device],
+    kernel: &'static EmbeddedKernel,
+    bytes: usize,
+) -> Result<Vec<Arc<Engine>>, Error> {
+    let load = |(shard, device): (usize, &Device)| {
+        let engine = device.attached::<Cache>().engine(device, kernel, bytes);
+        engine.map_err(|error| shard_error(shard, device, error))
+    };
+    devices.iter().enumerate().map(load).collect()
 }
 
 /// How many words of 32 bits a raw result of so many bytes takes.

@@ -4,17 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use crate::device::{
     Arg, Device, DeviceError, DeviceKind, LaunchShape, Overlap, Stream,
-    peers::{FailedAt, PeerMemory, Together, launch_together},
+    peers::{FailedAt, PeerMemory},
 };
 
 use super::{
-    super::{
-        Error,
-        engine::{Cache, Engine},
-        group::shard_error,
-    },
-    exchanger::{MOST_DEVICES, Shards},
-    kernels::{Exchange, MOST_THREADS, fewest_multiprocessors, words},
+    super::{Error, engine::Engine, group::shard_error},
+    call::Call,
+    direct::Direct,
+    kernels::{Exchange, MOST_THREADS, load, words},
 };
 
 /// The most words of 32 bits that all results of a call take, if they pass through mailboxes. More
@@ -39,21 +36,20 @@ const ALIGNMENT: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Mailboxes {
     memory: PeerMemory,
-    exchange: Exchange,
+    /// The kernel that posts results, on each device.
+    posting: Vec<Arc<Engine>>,
+    /// The most results of a block of this kernel.
+    per_block: u32,
     /// The words of 32 bits of a result.
     words: u32,
     /// The most results of a call that pass through mailboxes.
     posted: u32,
-    /// The kernel that posts results, on each device.
-    posting: Vec<Arc<Engine>>,
-    /// The kernel that combines results where they lie. There is none if no call has so many.
-    direct: Vec<Arc<Engine>>,
+    /// The kernel that combines results where they lie, if a call may have more.
+    direct: Option<Direct>,
     /// Where the second mailbox begins, in bytes.
     direct_at: u64,
     /// Where the raw results begin, in bytes.
     raws_at: u64,
-    /// The multiprocessors of the device that has fewest.
-    multiprocessors: u32,
     is_simulated: bool,
     /// How long a kernel waits for the results of another device.
     pub(super) timeout: Duration,
@@ -68,43 +64,31 @@ impl Mailboxes {
         bytes: usize,
         most: u32,
     ) -> Result<Self, Error> {
-        let (ranks, words) = (devices.len(), words(bytes));
-        let (mut posting, mut direct) = (Vec::new(), Vec::new());
+        let (ranks, words, per_block) = (devices.len(), words(bytes), exchange.per_block);
         let is_simulated = devices[0].info().kind == DeviceKind::Simulator;
         let most_posted = if is_simulated { MOST_POSTED_SIMULATED } else { MOST_POSTED };
         let posted = most.min(most_posted / words).max(1);
-        for (shard, device) in devices.iter().enumerate() {
-            let load = |kernel| {
-                let engine = device.attached::<Cache>().engine(device, kernel, bytes);
-                engine.map_err(|error| shard_error(shard, device, error))
-            };
-            posting.push(load(exchange.posts)?);
-            if most > posted {
-                direct.push(load(exchange.direct)?);
-            }
-        }
-        let room = exchange.per_block * words;
-        let direct_at = posted_bytes(posted.div_ceil(exchange.per_block), room, ranks);
-        let multiprocessors = fewest_multiprocessors(devices);
-        let blocks = if most > posted { exchange.direct_blocks(most, multiprocessors) } else { 0 };
-        let raws_at = (direct_at + direct_bytes(blocks, ranks)).next_multiple_of(ALIGNMENT);
+        let posting = load(devices, exchange.posts, bytes)?;
+        let direct = (most > posted).then(|| Direct::new(devices, exchange, bytes)).transpose()?;
+
+        let direct_at = posted_bytes(posted.div_ceil(per_block), per_block * words, ranks);
+        let direct_blocks = direct.as_ref().map_or(0, |direct| direct.blocks(most));
+        let raws_at = (direct_at + direct_bytes(direct_blocks, ranks)).next_multiple_of(ALIGNMENT);
         let size = raws_at + bytes as u64 * u64::from(most);
         let memory = PeerMemory::zeroed(devices, size).map_err(|failed| {
             shard_error(failed.number, &devices[failed.number], (*failed.error).into())
         })?;
-        let timeout = TIMEOUT;
         Ok(Self {
             memory,
-            exchange,
+            posting,
+            per_block,
             words,
             posted,
-            posting,
             direct,
             direct_at,
             raws_at,
-            multiprocessors,
             is_simulated,
-            timeout,
+            timeout: TIMEOUT,
         })
     }
 
@@ -134,76 +118,55 @@ impl Mailboxes {
         Ok(None)
     }
 
-    /// Launches the kernels that combine `count` raw results, which earlier launches of the streams
-    /// leave, and write them to the addresses `outputs`.
-    pub(super) fn launch(
-        &self,
-        count: u32,
-        shards: &Shards,
-        outputs: &[u64],
-        streams: &[&Stream],
-    ) -> Result<(), FailedAt> {
-        let ranks = outputs.len();
-        let is_direct = count > self.posted;
-        let (engines, shape) = if is_direct {
-            let shape =
-                self.exchange.direct_shape(count, self.words, ranks as u32, self.multiprocessors);
-            (&self.direct, shape)
-        } else {
-            let (blocks, room) =
-                (count.div_ceil(self.exchange.per_block), self.exchange.per_block * self.words);
-            // Along x there are the words of a rank, in whole warps, and along y the ranks.
-            let most = (MOST_THREADS / ranks as u32 / WARP * WARP).max(WARP);
-            let words = count.min(self.exchange.per_block) * self.words;
-            let lanes = words.next_multiple_of(WARP).min(most);
-            let shape = LaunchShape::linear(blocks, lanes, 4 * (ranks as u32 * room + 2));
-            (&self.posting, LaunchShape { block: (lanes, ranks as u32).into(), ..shape })
-        };
-        let shape = LaunchShape { overlap: Overlap::InSequence, ..shape };
-        let limit = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).max(1);
+    /// Launches the kernels that combine the raw results of a call, which earlier launches of the
+    /// streams leave, and write them to the outputs.
+    pub(super) fn launch(&self, call: &Call<'_>) -> Result<(), FailedAt> {
+        for stream in call.streams {
+            self.retain_by(stream);
+        }
         // Without a limit the simulator finds out that nothing can change any more.
-        let limit = Arg::U64(if self.is_simulated { 0 } else { limit });
-        let (ranks_arg, present) = (Arg::U32(ranks as u32), Arg::U32(shards.present()));
-        // The places of ranks that there are not are never used.
-        let of_all = |address: &dyn Fn(usize) -> u64| -> Vec<Arg> {
-            let addresses = (0..MOST_DEVICES).map(|rank| address(rank.min(ranks - 1)));
-            addresses.map(Arg::Pointer).collect()
+        let limit = match u64::try_from(self.timeout.as_nanos()) {
+            _ if self.is_simulated => 0,
+            limit => limit.unwrap_or(u64::MAX).max(1),
         };
-        let bases: Vec<u64> = shards.bases().collect();
-        let args_of = |rank: usize| {
-            let (output, count, base) =
-                (Arg::Pointer(outputs[rank]), Arg::U32(count), Arg::U64(bases[rank]));
-            let rank_arg = Arg::U32(rank as u32);
-            if is_direct {
-                let all_bases = (0..MOST_DEVICES).map(|rank| bases[rank.min(ranks - 1)]);
-                let args = [output, count, rank_arg, ranks_arg, present, limit];
-                let mailbox = |rank| self.memory.address(rank) + self.direct_at;
-                [
-                    of_all(&|rank| self.raws(rank)),
-                    all_bases.map(Arg::U64).collect(),
-                    args.to_vec(),
-                    of_all(&mailbox),
-                ]
-                .concat()
-            } else {
-                let raws = Arg::Pointer(self.raws(rank));
-                let args = [raws, output, count, base, rank_arg, ranks_arg, present, limit];
-                [args.to_vec(), of_all(&|rank| self.memory.address(rank))].concat()
-            }
+        if let Some(direct) = self.direct.as_ref().filter(|_| call.count > self.posted) {
+            let mailbox = |of: usize| self.memory.address(of) + self.direct_at;
+            // SAFETY: as below.
+            return unsafe { direct.launch(call, |_, of| self.raws(of), Some(&mailbox), limit) };
+        }
+        let ranks = call.ranks() as u32;
+        let room = self.per_block * self.words;
+        // Along x there are the words of a rank, in whole warps, and along y the ranks.
+        let most = (MOST_THREADS / ranks / WARP * WARP).max(WARP);
+        let words = call.count.min(self.per_block) * self.words;
+        let lanes = words.next_multiple_of(WARP).min(most);
+        let blocks = call.count.div_ceil(self.per_block);
+        let shape = LaunchShape {
+            block: (lanes, ranks).into(),
+            overlap: Overlap::InSequence,
+            ..LaunchShape::linear(blocks, lanes, 4 * (ranks * room + 2))
         };
-        let args: Vec<_> = (0..ranks).map(args_of).collect();
-        let launches: Vec<_> = (0..ranks)
-            .map(|rank| {
-                self.retain_by(streams[rank]);
-                let (stream, kernel) = (streams[rank], engines[rank].kernel());
-                Together { stream, kernel, shape, args: &args[rank] }
-            })
-            .collect();
+        let bases: Vec<u64> = call.shards.bases().collect();
+        let args = |rank: usize| {
+            let own = [
+                Arg::Pointer(self.raws(rank)),
+                Arg::Pointer(call.outputs[rank]),
+                Arg::U32(call.count),
+                Arg::U64(bases[rank]),
+                Arg::U32(rank as u32),
+                Arg::U32(ranks),
+                Arg::U32(call.shards.present()),
+                Arg::U64(limit),
+            ];
+            own.into_iter()
+                .chain(call.for_each(|of| Arg::Pointer(self.memory.address(of))))
+                .collect()
+        };
         // SAFETY: each kernel reads raw results, which an earlier launch of its stream has left in
         // this memory, and writes as many to its output, which is borrowed or vouched for. The
         // mailboxes have as many words as so many blocks use, and dropping the exchanger waits for
         // all devices; a graph retains the memory. No kernel uses a workspace.
-        unsafe { launch_together(&launches) }
+        unsafe { call.launch(&self.posting, shape, args) }
     }
 }
 

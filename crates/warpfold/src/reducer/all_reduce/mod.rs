@@ -1,6 +1,8 @@
 //! Reductions whose result every device of a group gets, without the host in between.
 
+mod call;
 mod carrier;
+mod direct;
 mod exchanger;
 mod gathered;
 mod graph;
@@ -21,7 +23,8 @@ use super::{
     input::private::Places as _, output::private::Output as _, partial::check_most,
 };
 
-use exchanger::{Exchanger, Shards};
+use call::Shards;
+use exchanger::Exchanger;
 
 /// An operation over one type of elements, ready to run on all devices of a [`Group`] such that
 /// each device gets the result. [`Group::all_reducer`] makes one.

@@ -9,7 +9,8 @@ use super::{
         ArraysOperation, DeviceArrays, DeviceOutput, Error, Group, Item, PendingRows, RowReducer,
         group::shard_error, output::private::Output as _, partial::check_most, rows::LaidOut,
     },
-    exchanger::{Exchanger, Shards},
+    call::Shards,
+    exchanger::Exchanger,
 };
 
 /// An operation over rows of which each device of a [`Group`] has a part, ready to run such that
