@@ -1,6 +1,8 @@
 //! Results that every device of a group gets: they are the left fold of the partial results of the
 //! shards, bit for bit, on each device, in each of several calls.
 
+#[path = "../support/groups.rs"]
+mod groups;
 #[path = "../support/seed.rs"]
 mod seed;
 #[path = "../support/mod.rs"]
@@ -18,16 +20,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use groups::{simulated, upload};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::{DEVICE_VARIABLE, skip};
 use warpfold::{Buffer, Device, Error, Group, Item, Operation, Transport};
-
-/// A group of simulated devices.
-fn simulated(size: usize) -> Group {
-    let devices: Vec<_> = (0..size).map(|_| Device::simulator()).collect();
-    Group::of(&devices).unwrap()
-}
 
 /// The GPUs of this machine, if there are several. Until the thread ends, which is the end of a
 /// test, the other tests have to wait for them, because calls of different reducers must not
@@ -68,12 +65,6 @@ fn gpus_with_nccl() -> Option<Group> {
 /// One output on each device.
 fn outputs<T: Item, O: Operation<T>>(group: &Group, _operation: O) -> Vec<Buffer<O::Raw>> {
     group.devices().iter().map(|device| device.alloc(1).unwrap()).collect()
-}
-
-/// Uploads one part to each device.
-fn upload<T: Item>(group: &Group, parts: &[&[T]]) -> Vec<Buffer<T>> {
-    let devices = group.devices().iter();
-    devices.zip(parts).map(|(device, part)| device.upload(part).unwrap()).collect()
 }
 
 /// Cuts an array into parts at random places. About a third of the parts has no elements.

@@ -6,15 +6,15 @@ use approx::assert_relative_eq;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, BitXor, Buffer, CheckedSum, CountNonzero, CountWhere,
-    Device, Dot, Error, Group, GroupReducer, Input, Is, Item, LogSumExp, Max, Min, MinMax, Moments,
-    NanSum, Norm2, Operation, Partial, Product, ReproducibleSum, SquaredDistance, Sum, TopK,
-    WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, BitXor, CheckedSum, CountNonzero, CountWhere, Device,
+    Dot, Error, Group, GroupReducer, Input, Is, Item, LogSumExp, Max, Min, MinMax, Moments, NanSum,
+    Norm2, Operation, Partial, Product, ReproducibleSum, SquaredDistance, Sum, TopK, WideSum,
 };
 
 use crate::{
     SIZES, cut, seed, simulated,
     support::{devices, skip},
+    upload,
 };
 
 /// Lengths at the edges of warps, blocks and packs, and two of several blocks.
@@ -33,12 +33,6 @@ fn lengths(random: &mut ChaCha8Rng, n: usize, shards: usize) -> Vec<usize> {
     let ends = cuts.iter().copied().chain([n]);
     let begins = iter::once(0).chain(cuts.iter().copied());
     begins.zip(ends).map(|(begin, end)| end - begin).collect()
-}
-
-/// Uploads one part to each device.
-fn upload<T: Item>(group: &Group, parts: &[&[T]]) -> Vec<Buffer<T>> {
-    let devices = group.devices().iter();
-    devices.zip(parts).map(|(device, part)| device.upload(part).unwrap()).collect()
 }
 
 /// The result of an operation whose result does not depend on the order is that of one device, for

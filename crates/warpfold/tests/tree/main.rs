@@ -2,6 +2,8 @@
 
 #![allow(clippy::float_cmp, reason = "the bits of results are what these tests compare")]
 
+#[path = "../support/groups.rs"]
+mod groups;
 #[path = "../support/tree.rs"]
 mod reference;
 #[path = "../support/seed.rs"]
@@ -17,18 +19,12 @@ mod sums;
 
 use std::iter;
 
+use groups::{cut, simulated, upload};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use warpfold::{Buffer, Device, Group, Item};
 
 /// The numbers of devices of the groups.
 const SIZES: [usize; 6] = [1, 2, 3, 4, 5, 8];
-
-/// A group of simulated devices.
-fn simulated(size: usize) -> Group {
-    let devices: Vec<_> = (0..size).map(|_| Device::simulator()).collect();
-    Group::of(&devices).unwrap()
-}
 
 /// Random lengths of `shards` shards that have `n` elements together. Some shards are empty, and
 /// some have only a few elements, which are less than a leaf.
@@ -46,24 +42,6 @@ fn lengths(random: &mut ChaCha8Rng, n: usize, shards: usize) -> Vec<usize> {
     cuts.sort_unstable();
     let begins = iter::once(0).chain(cuts.iter().copied());
     begins.zip(cuts.iter().copied().chain([n])).map(|(begin, end)| end - begin).collect()
-}
-
-/// The parts of an array that these lengths give, one after another.
-fn cut<'a, T: Item>(mut values: &'a [T], lengths: &[usize]) -> Vec<&'a [T]> {
-    let parts = lengths.iter().map(|&len| {
-        let (part, rest) = values.split_at(len);
-        values = rest;
-        part
-    });
-    let parts = parts.collect();
-    assert!(values.is_empty(), "the lengths take all elements");
-    parts
-}
-
-/// Uploads one part to each device.
-fn upload<T: Item>(group: &Group, parts: &[&[T]]) -> Vec<Buffer<T>> {
-    let devices = group.devices().iter();
-    devices.zip(parts).map(|(device, part)| device.upload(part).unwrap()).collect()
 }
 
 /// Random numbers of very different sizes and of both signs, so that the sum depends on the order.
