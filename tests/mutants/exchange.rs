@@ -6,9 +6,9 @@
 //! for even and one for odd calls, and kernels that lack a barrier or a fence at the first meeting,
 //! which makes raw results visible.
 
-use simt::{Arg, LaunchConfig, Memory, Module, Together, check_together};
+use simt::{Arg, LaunchConfig, Memory, Module, Together, check, check_together};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::shipped::{Mutant, Outcome, SEEDS, all_are_found, ptx};
 
 const RANKS: usize = 3;
 /// The results of a full block that posts them, and the words of 32 bits that they take.
@@ -219,35 +219,25 @@ const MUTANTS_OF_DIRECT: [Mutant; 10] = [
 /// What is gathered on one device is combined without mailboxes.
 #[test]
 fn gathered_results_are_combined() {
-    let module = Module::from_ptx("direct", &super::shipped::ptx("direct_argmin_f32")).unwrap();
-    let kernel = module.kernel("direct_argmin_f32").unwrap();
-    let results = TILES;
+    let Kernel { name, results, config, args, .. } = direct();
+    let module = Module::from_ptx(name, &ptx(name)).unwrap();
+    let kernel = module.kernel(name).unwrap();
     let memory = Memory::checked(1 << 20);
-    let gathered: Vec<_> =
-        (0..RANKS).flat_map(|rank| (0..results).map(move |result| raw(0, rank, result))).collect();
-    let [from, output] =
-        [RANKS, 1].map(|lists| memory.alloc((16 * results * lists) as u64).unwrap());
-    memory.write(from, bytemuck::cast_slice(&gathered)).unwrap();
-    let args: Vec<Arg> = all(|rank| Arg::Pointer(from + (16 * results * rank) as u64))
-        .chain(all(|rank| Arg::U64((rank * ELEMENTS) as u64)))
-        .chain([
-            Arg::Pointer(output),
-            Arg::U32(results as u32),
-            Arg::U32(1),
-            Arg::U32(RANKS as u32),
-            Arg::U32((1 << RANKS) - 1),
-            Arg::U64(0),
-        ])
-        .chain([const { Arg::Pointer(0) }; 8])
+    let bytes = (16 * results) as u64;
+    let raws: Vec<u64> = (0..RANKS)
+        .map(|rank| {
+            let raws: Vec<_> = (0..results).map(|result| raw(0, rank, result)).collect();
+            let address = memory.alloc(bytes).unwrap();
+            memory.write(address, bytemuck::cast_slice(&raws)).unwrap();
+            address
+        })
         .collect();
-    for seed in [None, Some(1), Some(2)] {
-        memory.write(from, bytemuck::cast_slice(&gathered)).unwrap();
-        let config =
-            LaunchConfig { seed, dynamic_shared_bytes: STAGED, ..LaunchConfig::new(2, 64) };
-        let launch = Together { kernel, config: &config, args: &args, memory: &memory };
-        let checked = check_together(&[launch]).unwrap();
-        let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);
-        Outcome::of(&checked.reports, fault, || {
+    let output = memory.alloc(bytes).unwrap();
+    let args = args(1, &raws, output, &[0; RANKS]);
+    for seed in SEEDS {
+        let config = LaunchConfig { seed, ..config };
+        let checked = check(kernel, &config, &args, &memory).unwrap();
+        Outcome::new(&checked, || {
             let mut found = vec![[0u64; 2]; results];
             memory.read(output, bytemuck::cast_slice_mut(&mut found)).unwrap();
             (0..results).all(|result| found[result] == expected(0, result))

@@ -6,7 +6,7 @@ use bench::edit::{Edit, apply};
 use simt::{Checked, Fault, Report};
 
 /// The seeds of the orders in which the warps run.
-const SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
+pub(crate) const SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
 
 /// What the checks find in one order of the warps, and whether the memory is right afterwards.
 pub(crate) struct Outcome {
