@@ -83,6 +83,16 @@ macro_rules! single {
     )*};
 }
 
+/// Stamps out both kernels for raw results that are combined in one way.
+macro_rules! exchanges {
+    ($($name:ident: $how:ty => $raw:ty;)*) => {
+        pastey::paste! {
+            warpfold_device::exchange! { $([<exchange_ $name>]: $how => $raw;)* }
+            warpfold_device::direct! { $([<direct_ $name>]: $how => $raw;)* }
+        }
+    };
+}
+
 /// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
 /// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
 /// element. Kernels for bins, and those of lists, have no loads in flight.
@@ -124,12 +134,7 @@ macro_rules! kernels {
     };
     (@stamp exchange $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
-            warpfold_device::exchange! {
-                [<exchange_ $op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw;
-            }
-            warpfold_device::direct! {
-                [<direct_ $op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw;
-            }
+            exchanges! { [<$op _ $t:lower>]: Combined<[<$op:camel>]<$t>> => $raw; }
         }
     };
     (@stamp bins $op:ident $t:ident ($raw:ty) ()) => {
@@ -354,16 +359,9 @@ kernels! {
     exchange: [moments] x [f64] => CountMeanM2;
 }
 
-warpfold_device::exchange! {
-    exchange_wrapping_u32: Combined<Wrapping> => u32;
-    exchange_checked_u128: Combined<Checked<u128>> => [u64; 3];
-    exchange_exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
-    exchange_exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
-}
-
-warpfold_device::direct! {
-    direct_wrapping_u32: Combined<Wrapping> => u32;
-    direct_checked_u128: Combined<Checked<u128>> => [u64; 3];
-    direct_exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
-    direct_exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
+exchanges! {
+    wrapping_u32: Combined<Wrapping> => u32;
+    checked_u128: Combined<Checked<u128>> => [u64; 3];
+    exact_f32: CombinedSums<f32, NARROW_LIMBS> => Raw<f32, NARROW_LIMBS>;
+    exact_f64: CombinedSums<f64, WIDE_LIMBS> => Raw<f64, WIDE_LIMBS>;
 }

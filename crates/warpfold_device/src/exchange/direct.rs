@@ -48,7 +48,7 @@
 //!   `present`; a rank's calls do not overlap.
 //! - `limit` and the first word of a mailbox are as [in the other exchange](super#).
 
-use super::{Exchanged, MOST_RANKS, Mailboxes, Ranks, load, next, wait, words_of};
+use super::{Exchanged, MOST_RANKS, Mailboxes, Ranks, load, next, select, wait, words_of};
 use crate::unroll::each;
 use core::sync::atomic::{Ordering, fence};
 use cuda_std::ext::{atomic, control, grid};
@@ -309,12 +309,4 @@ impl Meetings {
         // SAFETY: barriers separate this from all writes.
         unsafe { *failed == 0 }
     }
-}
-
-/// Element number `number` of a list in registers.
-#[inline(always)]
-fn select<T: Copy>(list: [T; MOST_RANKS], number: u32) -> T {
-    let mut found = list[0];
-    each(MOST_RANKS, |i| found = if i as u32 == number { list[i] } else { found });
-    found
 }

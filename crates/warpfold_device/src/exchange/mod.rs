@@ -114,10 +114,16 @@ impl Mailboxes {
     /// The mailbox of a rank.
     #[inline(always)]
     fn of(self, rank: u32) -> *mut u64 {
-        let mut found = self.0[0];
-        each(MOST_RANKS, |i| found = if i as u32 == rank { self.0[i] } else { found });
-        found
+        select(self.0, rank)
     }
+}
+
+/// What the list has for this rank. The list stays in registers, which have no addresses.
+#[inline(always)]
+fn select<T: Copy>(list: [T; MOST_RANKS], rank: u32) -> T {
+    let mut found = list[0];
+    each(MOST_RANKS, |i| found = if i as u32 == rank { list[i] } else { found });
+    found
 }
 
 /// How many words of 32 bits a raw result takes.
