@@ -49,7 +49,7 @@ impl Sizes {
     fn of(kind: DeviceKind) -> Self {
         match kind {
             DeviceKind::Simulator => Self { elements: 1 << 12, rows: 1500 },
-            DeviceKind::Cuda => Self { elements: 1 << 22, rows: 1 << 17 },
+            DeviceKind::Cuda => Self { elements: 1 << 22, rows: 1 << 20 },
         }
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    Array, Buffer, Group, View,
+    Array, Buffer, Device, Group, View,
+    device::Pod,
     reducer::{Arity, DeviceArrays, DeviceInput, Pair, Single},
 };
 
@@ -32,6 +33,16 @@ impl<T: Drawn> Pool<T> {
             start..start + len
         })
     }
+}
+
+/// Memory for `len` results on each device, full of bytes that no kernel has written.
+pub(crate) fn outputs<R: Pod>(group: &Group, len: usize) -> anyhow::Result<Vec<Buffer<R>>> {
+    let output = |device: &Device| {
+        let mut output = device.alloc(len)?;
+        output.fill_bytes(0xa5)?;
+        Ok(output)
+    };
+    group.devices().iter().map(output).collect()
 }
 
 /// The inputs of operations with so many of them, made of two parts.

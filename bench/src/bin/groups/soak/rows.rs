@@ -13,7 +13,7 @@ use warpfold::{
 use super::{
     Case, Sizes, TIMEOUT,
     known::{Drawn, Known},
-    pool::{Pool, Route, lengths},
+    pool::{Pool, Route, lengths, outputs},
     verdict::{agree, first_other},
 };
 
@@ -164,7 +164,6 @@ where
     }
 
     fn draw(&mut self, rng: &mut ChaCha8Rng) -> anyhow::Result<usize> {
-        let devices = self.group.devices();
         // From some number on, results are combined where they lie.
         let most = if rng.random_ratio(1, 3) {
             self.sizes.rows
@@ -173,14 +172,9 @@ where
         };
         let rows = rng.random_range(0..=most);
         let most = (self.sizes.elements / rows.max(1)).max(1);
-        let lengths = lengths(devices.len(), most, O::identity().is_some(), rng);
+        let lengths = lengths(self.group.devices().len(), most, O::identity().is_some(), rng);
         let parts = lengths.iter().map(|&len| self.pool.part(len * rows, rng)).collect();
-        let mut outputs = Vec::new();
-        for device in devices {
-            let mut output = device.alloc(rows)?;
-            output.fill_bytes(0xa5)?;
-            outputs.push(output);
-        }
+        let outputs = outputs(&self.group, rows)?;
         let axis = rng.random_range(0..2);
         self.calls.push(Call { rows, axis, lengths, parts, outputs, pending: None });
         Ok(self.calls.len() - 1)

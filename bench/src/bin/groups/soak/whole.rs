@@ -12,7 +12,7 @@ use warpfold::{
 use super::{
     Case, TIMEOUT,
     known::{Drawn, Known},
-    pool::{Pool, Route, lengths},
+    pool::{Pool, Route, lengths, outputs},
     verdict::{agree, first_other},
 };
 
@@ -87,15 +87,9 @@ impl<T: Drawn, O: Known<T, Arity: Route<T>>> Case for Whole<T, O> {
     }
 
     fn draw(&mut self, rng: &mut ChaCha8Rng) -> anyhow::Result<usize> {
-        let devices = self.group.devices();
-        let lengths = lengths(devices.len(), self.most, O::identity().is_some(), rng);
+        let lengths = lengths(self.group.devices().len(), self.most, O::identity().is_some(), rng);
         let parts = lengths.iter().map(|&len| self.pool.part(len, rng)).collect();
-        let mut outputs = Vec::new();
-        for device in devices {
-            let mut output = device.alloc(1)?;
-            output.fill_bytes(0xa5)?;
-            outputs.push(output);
-        }
+        let outputs = outputs(&self.group, 1)?;
         self.calls.push(Call { parts, outputs, pending: None });
         Ok(self.calls.len() - 1)
     }
