@@ -2,7 +2,8 @@
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
 //! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>`,
-//! `bins_<op>_<type>`, `runs_<what>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
+//! `bins_<op>_<type>`, `runs_<what>_<type>`, `fused_<op>_<type>`, `exchange_<op>_<type>` and
+//! `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -18,6 +19,8 @@ const SEGMENTS: &str = "segments_";
 const RUNS: &str = "runs_";
 /// The prefix of the names of production kernels for bins.
 const BINS: &str = "bins_";
+/// The prefix of the names of production kernels that reduce the shards of several devices.
+const FUSED: &str = "fused_";
 /// The prefix of the names of production kernels that combine the results of several devices.
 const EXCHANGE: &str = "exchange_";
 /// The prefix of the names of production kernels that do so where the results lie.
@@ -55,6 +58,9 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(BINS) {
         return bins(name, rest);
+    }
+    if let Some(rest) = name.strip_prefix(FUSED) {
+        return fused(name, rest);
     }
     if let Some(rest) = name.strip_prefix(EXCHANGE) {
         return exchange(name, rest);
@@ -99,14 +105,14 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    let prefixes = [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, EXCHANGE, DIRECT];
+    let prefixes = [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, FUSED, EXCHANGE, DIRECT];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
-/// kernel for whole arrays.
+/// kernel for whole arrays or for shards.
 pub(crate) fn has_rounds(name: &str) -> bool {
-    name.starts_with(PRODUCTION)
+    [PRODUCTION, FUSED].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The traits of `reduce_<op>_<type>` and `reduce_<op>_<type>_single`, which share a module. Each
@@ -226,6 +232,12 @@ fn bins(name: &str, rest: &str) -> KernelTraits {
         most_threads: Some(512),
         ..traits
     }
+}
+
+/// The traits of `fused_<op>_<type>`, which combines blocks always as most kernels for whole arrays
+/// do.
+fn fused(name: &str, rest: &str) -> KernelTraits {
+    KernelTraits { barriers: Some(2), ..production(name, rest) }
 }
 
 /// The traits of `exchange_<op>_<type>`.
@@ -420,6 +432,10 @@ mod tests {
         assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
         assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));
         assert!(is_production("bins_counts_u8"));
+        let traits = super::traits("fused_wrapping_u32");
+        assert_eq!((traits.module.as_str(), traits.barriers), ("fused_wrapping_u32", Some(2)));
+        assert_eq!(traits.most_threads, Some(1024));
+        assert!(is_production("fused_sum_f32") && has_rounds("fused_sum_f32"));
         for (name, barriers) in [
             ("exchange_sum_f32", 2),
             ("exchange_argmin_u8", 3),

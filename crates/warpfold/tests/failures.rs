@@ -3,14 +3,16 @@
 
 #![allow(clippy::float_cmp, reason = "sums of these small integers are exact")]
 
+#[path = "support/spoil.rs"]
+mod spoil;
 mod support;
 
 use std::{env, process::Command};
 
-use support::{Launch, Record, devices, skip};
+use spoil::spoil;
+use support::{Record, devices, skip};
 use warpfold::{
-    Array, Device, DeviceError, Dot, Error, Partial, ReproducibleSum, Sum,
-    device::{Arg, DeviceKind, LaunchShape},
+    Array, Device, DeviceError, Dot, Error, Partial, ReproducibleSum, Sum, device::DeviceKind,
     testing::Faults,
 };
 
@@ -199,35 +201,6 @@ fn each_call_may_fail() {
             );
         }
     }
-}
-
-/// A kernel that fills the workspace of its stream and then traps.
-const SPOIL: &str = "
-.version 7.0
-.target sm_75
-.address_size 64
-
-.visible .entry spoil(.param .u64 workspace)
-{
-    .reg .b32 %r<3>;
-    .reg .b64 %rd<4>;
-
-    ld.param.u64 %rd1, [workspace];
-    cvta.to.global.u64 %rd1, %rd1;
-    mov.u32 %r1, %tid.x;
-    mul.wide.u32 %rd2, %r1, 8;
-    add.s64 %rd3, %rd1, %rd2;
-    st.global.u64 [%rd3], -1;
-    bar.sync 0;
-    trap;
-}
-";
-
-/// Launches [`SPOIL`] on `stream` and waits for it.
-fn spoil(device: &Device, stream: &warpfold::Stream) -> Result<(), DeviceError> {
-    let kernel = device.load("spoil.ptx", SPOIL)?.kernel("spoil")?;
-    stream.start(&kernel, LaunchShape::linear(1, 1024, 0), &[Arg::Pointer(stream.workspace())])?;
-    stream.synchronize()
 }
 
 /// After a launch that faults, the simulator works as before, except for the dirty workspace.

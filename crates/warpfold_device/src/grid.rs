@@ -60,7 +60,7 @@ pub unsafe fn unary<
     lines: S,
     cut: Cut,
     keep: f32,
-    output: *mut R::Raw,
+    output: W::Output,
     slots: *mut u64,
 ) {
     grid::launch_dependents();
@@ -91,7 +91,7 @@ pub unsafe fn pairs<
     (left, right): (*const T, *const T),
     cut: Cut,
     keep: f32,
-    output: *mut R::Raw,
+    output: W::Output,
     slots: *mut u64,
 ) {
     grid::launch_dependents();

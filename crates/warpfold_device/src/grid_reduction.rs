@@ -17,7 +17,10 @@ use cuda_std::thread;
 
 /// A way to combine the accumulators of all threads of a grid into one result.
 pub trait GridReduction<R: Reduction> {
-    /// Writes the result of the grid to `output`. `by_block` is passed on to [`Reduction::redux`]
+    /// Where the result goes.
+    type Output;
+
+    /// Passes the result of the grid to `output`. `by_block` is passed on to [`Reduction::redux`]
     /// where accumulators of several blocks are combined, and `index` to [`Reduction::raw`].
     ///
     /// # Safety
@@ -25,7 +28,7 @@ pub trait GridReduction<R: Reduction> {
     /// this, once.
     unsafe fn reduce(
         acc: R::Acc,
-        output: *mut R::Raw,
+        output: Self::Output,
         slots: *mut u64,
         by_block: bool,
         index: impl Fn(Position) -> u64,
@@ -78,6 +81,8 @@ fn has_halves<A: Words>() -> bool {
 }
 
 impl<R: Reduction> GridReduction<R> for Polled {
+    type Output = *mut R::Raw;
+
     #[inline(always)]
     unsafe fn reduce(
         acc: R::Acc,
@@ -250,6 +255,8 @@ unsafe fn write<A: Words>(slot: *mut u64, words: [u64; LONGEST]) {
 pub struct Ticket;
 
 impl GridReduction<Wrapping> for Ticket {
+    type Output = *mut u32;
+
     #[inline(always)]
     unsafe fn reduce(
         acc: u32,

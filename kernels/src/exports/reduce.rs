@@ -1,7 +1,8 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments, and `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of
-//! several devices. Each is a PTX module of its own.
+//! find segments. `fused_<op>_<type>` reduces the shards of several devices together, and
+//! `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of several devices. Each
+//! is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -69,13 +70,16 @@ type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
 
-/// Stamps out the kernels of an operation over one array: for the whole array, for its rows, and
-/// for its segments.
+/// Stamps out the kernels of an operation over one array: for the whole array, for its shards, for
+/// its rows, and for its segments.
 macro_rules! single {
     ($($name:ident, $type:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
         pastey::paste! {
             warpfold_device::unary! {
                 [<reduce_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)? $(, $way)?;
+            }
+            warpfold_device::fused! {
+                [<fused_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)?;
             }
             warpfold_device::rows! { [<rows_ $name _ $type:lower>]: $t = $op => $raw; }
             warpfold_device::segments! { [<segments_ $name _ $type:lower>]: $t = $op => $raw; }
@@ -145,6 +149,7 @@ macro_rules! kernels {
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
         pastey::paste! {
             warpfold_device::pairs! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
+            warpfold_device::fused_pairs! { [<fused_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
             warpfold_device::row_pairs! { [<rows_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
@@ -260,12 +265,18 @@ kernels! {
 }
 
 /// Stamps out the kernels that count elements within an interval or outside of it, for whole
-/// arrays, rows and segments: `type, loads in flight;`. The interval follows the other arguments.
+/// arrays, shards, rows and segments: `type, loads in flight;`. The interval follows the other
+/// arguments.
 macro_rules! within {
     ($($t:ident, $loads:literal;)*) => {$(
         pastey::paste! {
             warpfold_device::unary! {
                 [<reduce_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
+                    with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
+                    |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
+            }
+            warpfold_device::fused! {
+                [<fused_within_ $t:lower>]: $t = CountWithin<$t> => u64, $loads
                     with (least: u64, least_high: u64, most: u64, most_high: u64, outside: u32)
                     |array| Within::new(array, [least, least_high], [most, most_high], outside != 0);
             }

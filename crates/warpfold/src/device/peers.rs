@@ -1,10 +1,10 @@
 //! Memory that kernels of several devices use, and launches of kernels that wait for each other.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ptr, sync::Arc};
 
 use super::{
     Arg, Core, Device, DeviceError, Kernel, LaunchShape, Stream, allocation::Allocation,
-    backend::BackendLaunch, faults::Call,
+    backend::BackendLaunch, faults::Call, stream::Queue,
 };
 
 /// The error of one of several devices or launches.
@@ -58,10 +58,10 @@ pub(crate) fn link(device: &Device, peer: &Device) -> Result<Link, DeviceError> 
 /// Whether the kernels of each of these devices can use the memory of all others. If not, the
 /// result names two devices of which the first cannot use the memory of the second. The first call
 /// opens the memory of the devices to each other.
-pub(crate) fn reach_each_other(devices: &[Device]) -> Result<Option<[usize; 2]>, DeviceError> {
+pub(crate) fn reach_each_other(devices: &[Device]) -> Result<Option<[usize; 2]>, FailedAt> {
     for (from, device) in devices.iter().enumerate() {
         for (to, peer) in devices.iter().enumerate().filter(|&(to, _)| to != from) {
-            if link(device, peer)? == Link::Apart {
+            if link(device, peer).map_err(FailedAt::number(from))? == Link::Apart {
                 return Ok(Some([from, to]));
             }
         }
@@ -137,9 +137,8 @@ pub(crate) struct Together<'a> {
 /// # Safety
 ///
 /// The contract of [`Device::launch`] holds for each launch, with the memory of all these devices.
-/// No kernel uses the workspace of its stream.
-pub(crate) unsafe fn launch_together(launches: &[Together<'_>]) -> Result<(), FailedAt> {
-    for (number, &Together { stream, kernel, shape, args }) in launches.iter().enumerate() {
+pub(crate) unsafe fn launch_together(together: &[Together<'_>]) -> Result<(), FailedAt> {
+    for (number, &Together { stream, kernel, shape, args }) in together.iter().enumerate() {
         let core = &stream.queue.core;
         let check = || {
             core.check_launchable(kernel, shape, args)?;
@@ -151,8 +150,8 @@ pub(crate) unsafe fn launch_together(launches: &[Together<'_>]) -> Result<(), Fa
         };
         check().map_err(FailedAt::number(number))?;
     }
-    let Some(first) = launches.first() else { return Ok(()) };
-    let launches: Vec<_> = launches
+    let Some(first) = together.first() else { return Ok(()) };
+    let launches: Vec<_> = together
         .iter()
         .map(|&Together { stream, kernel, shape, args }| BackendLaunch {
             stream: &*stream.queue.stream,
@@ -161,6 +160,24 @@ pub(crate) unsafe fn launch_together(launches: &[Together<'_>]) -> Result<(), Fa
             args,
         })
         .collect();
-    // SAFETY: the caller's promise.
-    unsafe { first.stream.queue.stream.launch_together(&launches) }
+    // Each thread takes the locks of the workspaces in the same order, so that no two wait for each
+    // other.
+    let mut queues: Vec<(usize, &Queue)> =
+        together.iter().map(|launch| &*launch.stream.queue).enumerate().collect();
+    queues.sort_by_key(|&(_, queue)| ptr::from_ref(queue));
+    queues.dedup_by_key(|&mut (_, queue)| ptr::from_ref(queue));
+    on_clean_workspaces(&queues, &mut || {
+        // SAFETY: the caller's promise.
+        unsafe { first.stream.queue.stream.launch_together(&launches) }
+    })
+}
+
+/// Calls `launch` while the workspaces of all queues, each of which has the number of its launch,
+/// are clean.
+fn on_clean_workspaces(
+    queues: &[(usize, &Queue)],
+    launch: &mut dyn FnMut() -> Result<(), FailedAt>,
+) -> Result<(), FailedAt> {
+    let Some((&(number, queue), rest)) = queues.split_first() else { return launch() };
+    queue.on_clean_workspace(FailedAt::number(number), || on_clean_workspaces(rest, launch))
 }

@@ -165,13 +165,21 @@ impl Queue {
         self.refuse_foreign_capture("launch a kernel")?;
         self.core.enter(Call::Launch, || format!("launch {}", kernel.name()))?;
         self.note_kernel(kernel);
-        self.clean.launch(
-            || self.zero_workspace(self),
-            || {
-                // SAFETY: the caller's promise.
-                unsafe { self.stream.launch(&kernel.loaded, shape, args) }
-            },
+        // SAFETY: the caller's promise.
+        self.on_clean_workspace(
+            |error| error,
+            || unsafe { self.stream.launch(&kernel.loaded, shape, args) },
         )
+    }
+
+    /// Calls `launch`, before which the workspace is zeroed if an earlier launch may have left it
+    /// dirty. `failed` makes an error of that of zeroing.
+    pub(super) fn on_clean_workspace<E>(
+        &self,
+        failed: impl FnOnce(DeviceError) -> E,
+        launch: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.clean.launch(|| self.zero_workspace(self).map_err(failed), launch)
     }
 
     /// Launches a graph on this queue. The graph's workspace belongs to `owner`.

@@ -83,13 +83,15 @@ mod tree;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
+use smallvec::SmallVec;
+
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
 use crate::device::{Arg, Buffer, Device, Stream};
 
 use engine::{Cache, Engine};
 use input::{Operand, Place};
-use operation::{MORE, More};
+use operation::More;
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
 pub use all_reduce::{AllReducer, AllRowReducer, GroupGraph, Transport};
@@ -424,64 +426,113 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
-        let n = first.len;
         if O::IS_FOR_ROWS {
             let (kernel, words, more) = (self.engine.kernel(), O::SLOT_WORDS, &self.more[..]);
             let (has_columns, repair) = (false, None);
             let call = rows::Call { kernel, op: O::NAME, words, more, has_columns, repair };
             return call.launch_whole(&self.device, first, out, stream);
         }
-        for place in [Some(first), second].into_iter().flatten() {
-            place.admit(&self.device, stream)?;
-        }
-        #[cfg(feature = "cudarc")]
-        let lent = [
-            first.borrow_for(stream)?,
-            second.map_or(Ok(None), |second| second.borrow_for(stream))?,
-        ];
-        let extent = Self::extent(first.address, n);
-        let shape = shapes::shape(extent, O::CLASS, &self.machine);
-        let inputs = || [Some(first), second].into_iter().flatten();
+        let prepared = self.prepare(first, second, stream)?;
+        let Prepared { extent, shape, .. } = prepared;
         // A pack of the kernel for small inputs is one load from each input.
+        let places = || [Some(first), second].into_iter().flatten();
         let is_even =
-            inputs().all(|input| input.address % PACK_BYTES == first.address % PACK_BYTES);
+            places().all(|place| place.address % PACK_BYTES == first.address % PACK_BYTES);
         let single =
             self.engine.single().filter(|_| is_even && shape.is_single(extent.packs(), O::CLASS));
-        let [full, rest, edges] = extent.cut(shape.chunk).map(Arg::U32);
-        // Two inputs at most, seven other arguments, and those of a constant.
-        let mut args = [Arg::U32(0); 9 + MORE];
-        let mut number = 0;
-        let mut push = |more: &[Arg]| {
-            args[number..][..more.len()].copy_from_slice(more);
-            number += more.len();
-        };
-        if single.is_some() {
-            for input in inputs() {
-                push(&[Arg::Pointer(input.address + extent.bytes_before_packs())]);
-            }
-            push(&[Arg::U32(extent.packs() as u32), edges, Arg::Pointer(out)]);
+        let args = if single.is_some() {
+            let [_, _, edges] = extent.cut(shape.chunk).map(Arg::U32);
+            let mut args = Args::new();
+            args.extend(
+                places().map(|place| Arg::Pointer(place.address + extent.bytes_before_packs())),
+            );
+            args.extend([Arg::U32(extent.packs() as u32), edges, Arg::Pointer(out)]);
+            args.extend_from_slice(&self.more);
+            args
         } else {
-            if O::CLASS == KernelClass::Exact {
-                push(&[Arg::Pointer(first.address), Arg::U64(n), Arg::U64(shape.chunk)]);
-            } else {
-                for input in inputs() {
-                    let lines = input.address.wrapping_add_signed(extent.bytes_before_lines());
-                    push(&[Arg::Pointer(lines)]);
-                }
-                push(&[Arg::U32(shape.chunk as u32), full, rest, edges]);
-            }
-            push(&[Arg::F32(shape.keep), Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
-        }
-        push(&self.more);
+            self.args(&prepared, (first, second), out, stream, &[])
+        };
         let kernel = single.unwrap_or(self.engine.kernel());
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
         // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has
         // vouched for it. The kernel also writes slots of the stream's workspace, which `shape`
         // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
         // uses it, lent memory included, and a graph retains the memory that it uses.
-        unsafe { stream.launch(kernel, shape.launch(), &args[..number])? };
+        unsafe { stream.launch(kernel, shape.launch(), &args)? };
+        prepared.launched()
+    }
+
+    /// Admits operands in the device's memory to the work of a stream, and chooses the shape of
+    /// their launch.
+    fn prepare<'a>(
+        &self,
+        first: Place<'a, T>,
+        second: Option<Place<'a, T>>,
+        stream: &Stream,
+    ) -> Result<Prepared<'a>, Error> {
+        for place in [Some(first), second].into_iter().flatten() {
+            place.admit(&self.device, stream)?;
+        }
+        let extent = Self::extent(first.address, first.len);
+        Ok(Prepared {
+            extent,
+            shape: shapes::shape(extent, O::CLASS, &self.machine),
+            #[cfg(feature = "cudarc")]
+            lent: [
+                first.borrow_for(stream)?,
+                second.map_or(Ok(None), |second| second.borrow_for(stream))?,
+            ],
+            operands: PhantomData,
+        })
+    }
+
+    /// The arguments of the kernel that reduces any input. `between` are those in front of the
+    /// operation's constant.
+    fn args(
+        &self,
+        &Prepared { extent, shape, .. }: &Prepared<'_>,
+        (first, second): (Place<'_, T>, Option<Place<'_, T>>),
+        out: u64,
+        stream: &Stream,
+        between: &[Arg],
+    ) -> Args {
+        let mut args = Args::new();
+        if O::CLASS == KernelClass::Exact {
+            let n = Arg::U64(extent.n);
+            args.extend([Arg::Pointer(first.address), n, Arg::U64(shape.chunk)]);
+        } else {
+            args.extend([Some(first), second].into_iter().flatten().map(|place| {
+                Arg::Pointer(place.address.wrapping_add_signed(extent.bytes_before_lines()))
+            }));
+            args.push(Arg::U32(shape.chunk as u32));
+            args.extend(extent.cut(shape.chunk).map(Arg::U32));
+        }
+        args.push(Arg::F32(shape.keep));
+        args.extend([Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
+        args.extend_from_slice(between);
+        args.extend_from_slice(&self.more);
+        args
+    }
+}
+
+/// The arguments of a launch: two inputs at most, seven other arguments, those of a constant, and
+/// maybe those by which devices exchange results.
+type Args = SmallVec<[Arg; 32]>;
+
+/// Operands that a launch is about to reduce.
+struct Prepared<'a> {
+    extent: Extent,
+    shape: Shape,
+    #[cfg(feature = "cudarc")]
+    lent: [Option<Borrowed<'a>>; 2],
+    operands: PhantomData<&'a ()>,
+}
+
+impl Prepared<'_> {
+    /// Notes that the launch is in the stream.
+    fn launched(self) -> Result<(), Error> {
         #[cfg(feature = "cudarc")]
-        lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
+        self.lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())
     }
 }

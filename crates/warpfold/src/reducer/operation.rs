@@ -88,6 +88,8 @@ pub(super) mod private {
     /// The kernel of an operation over a type.
     pub trait Kernel<T> {
         const KERNEL: &'static EmbeddedKernel;
+        /// The kernel that also exchanges the raw result with other devices, if there is one.
+        const FUSED: Option<&'static EmbeddedKernel> = None;
         /// Whether it is the kernel for rows. A whole array is then one row.
         const IS_FOR_ROWS: bool = false;
     }
@@ -226,10 +228,10 @@ pub(super) const fn compared_bytes<T>() -> usize {
     if size_of::<T>() < 4 { 4 } else { size_of::<T>() }
 }
 
-/// Names the kernels `reduce_<name>_<type>`, `rows_<name>_<type>` and `segments_<name>_<type>` of
-/// an operation for each type of elements, or only the first after `whole`, and only the first two
-/// after `pairs`. `i64 as u64` means that `i64` uses the kernel of `u64`, because both kernels
-/// would give the same bits.
+/// Names the kernels `reduce_<name>_<type>`, `fused_<name>_<type>`, `rows_<name>_<type>` and
+/// `segments_<name>_<type>` of an operation for each type of elements, or only the first after
+/// `whole`, and all but the last after `pairs`. `i64 as u64` means that `i64` uses the kernel of
+/// `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -237,8 +239,16 @@ macro_rules! kernels {
                 $crate::reducer::operation::kernels!(@ reduce $name $type $($same)?);
         }
     )*};
+    (fused $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+        impl $crate::reducer::operation::private::Kernel<$type> for $op {
+            const KERNEL: &'static $crate::ptx::EmbeddedKernel =
+                $crate::reducer::operation::kernels!(@ reduce $name $type $($same)?);
+            const FUSED: Option<&'static $crate::ptx::EmbeddedKernel> =
+                Some($crate::reducer::operation::kernels!(@ fused $name $type $($same)?));
+        }
+    )*};
     (pairs $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
-        $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
+        $crate::reducer::operation::kernels!(fused $op, $name: $($type $(as $same)?),*);
         $(
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =
@@ -248,7 +258,7 @@ macro_rules! kernels {
         )*
     };
     ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {
-        $crate::reducer::operation::kernels!(whole $op, $name: $($type $(as $same)?),*);
+        $crate::reducer::operation::kernels!(fused $op, $name: $($type $(as $same)?),*);
         $(
             impl $crate::reducer::operation::private::RowKernel<$type> for $op {
                 const ROWS: &'static $crate::ptx::EmbeddedKernel =

@@ -1,6 +1,8 @@
 //! A device fails: the error names it, nothing leaks, and the next call works.
 
-use warpfold::{Device, Error, Group, Sum, testing::Faults};
+use warpfold::{
+    Device, Error, Group, Item, Operation, ReproducibleSum, Sum, reducer::Single, testing::Faults,
+};
 
 use crate::outputs;
 
@@ -83,4 +85,28 @@ fn outputs_are_left_alone_if_a_launch_fails() {
     sum.reduce_into(&shards, &mut totals, &streams).unwrap();
     sum.check().unwrap();
     assert!(totals.iter().all(|total| total.copy_to_host().unwrap() == [300]));
+}
+
+/// How many calls of a reduction of the shards of `values` end well before a launch of the middle
+/// device fails, whose launch number `k` fails.
+fn calls_before_launch<T: Item, O: Operation<T, Arity = Single>>(
+    k: u64,
+    values: &[T],
+    operation: O,
+) -> usize {
+    let group = group(Faults::none().launch(k));
+    let shards = group.shard(values).unwrap();
+    let streams = group.streams().unwrap();
+    let mut totals = outputs::<T, O>(&group, operation);
+    let mut reducer = group.all_reducer::<T, _>(operation).unwrap();
+    (0..4).take_while(|_| reducer.reduce_into(&shards, &mut totals, &streams).is_ok()).count()
+}
+
+#[test]
+fn a_device_needs_one_launch_or_two_for_an_exact_sum() {
+    assert_eq!(calls_before_launch(2, &[1u32; 30], Sum), 2);
+    assert_eq!(calls_before_launch(2, &[1.0f32; 30], ReproducibleSum), 1);
+    // A device without elements only takes part in the exchange.
+    assert_eq!(calls_before_launch(2, &[1u32; 1], Sum), 2);
+    assert_eq!(calls_before_launch(2, &[1.0f32; 1], ReproducibleSum), 2);
 }

@@ -5,12 +5,15 @@
 mod groups;
 #[path = "../support/seed.rs"]
 mod seed;
+#[path = "../support/spoil.rs"]
+mod spoil;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod bad_input;
 mod failures;
 mod graphs;
+mod lost;
 mod results;
 mod rows;
 mod transport;

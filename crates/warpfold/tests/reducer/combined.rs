@@ -68,8 +68,7 @@ fn the_call_is_in_the_order_of_the_stream() {
         let stream = device.stream().unwrap();
         let sum = device.reducer::<u8, _>(Sum).unwrap();
         let mut part = device.alloc::<u8>(1 << 20).unwrap();
-        let (mut totals, mut copies) =
-            (device.alloc::<u64>(3).unwrap(), device.alloc::<u64>(3).unwrap());
+        let [mut totals, mut copies] = [0; 2].map(|_| device.upload(&[0u64; 3]).unwrap());
         for byte in [1u8, 3, 255] {
             stream.fill_bytes(&mut part, byte).unwrap();
             let output = totals.view_mut(1..2);

@@ -48,7 +48,9 @@
 //!   `present`; a rank's calls do not overlap.
 //! - `limit` and the first word of a mailbox are as [in the other exchange](super#).
 
-use super::{Exchanged, MOST_RANKS, Mailboxes, Ranks, load, next, select, wait, words_of};
+use super::{
+    Exchanged, MOST_RANKS, Mailboxes, Ranks, load, next, select, status_of, wait, words_of,
+};
 use crate::unroll::each;
 use core::sync::atomic::{Ordering, fence};
 use cuda_std::ext::{atomic, control, grid};
@@ -298,7 +300,7 @@ impl Meetings {
                     atomic::store_relaxed_system(word(mailboxes.of(peer), rank), tag);
                     let (_, came) = wait(word(own, peer), count, limit);
                     if !came {
-                        atomic::store_relaxed_system(own, u64::from(peer) + 1);
+                        atomic::store_relaxed_system(own, status_of(peer));
                         *failed = 1;
                     }
                 }

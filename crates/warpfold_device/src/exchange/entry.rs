@@ -38,9 +38,7 @@ macro_rules! exchange {
             mailbox7: *mut u64,
         ) {
             let call = $crate::exchange::Call::<$raw> {
-                raws,
                 output,
-                results,
                 base,
                 rank,
                 ranks: $crate::exchange::Ranks { count: ranks, present },
@@ -50,7 +48,7 @@ macro_rules! exchange {
                 ]),
             };
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::exchange::exchange::<$how>(&call) }
+            unsafe { $crate::exchange::exchange::<$how>(raws, results, &call) }
         }
     )*};
 }
@@ -124,6 +122,152 @@ macro_rules! direct {
             };
             // SAFETY: the caller's contract is the callee's.
             unsafe { $crate::exchange::direct::direct::<$how>(&call) }
+        }
+    )*};
+}
+
+/// Stamps out kernels that reduce one array, and exchange the raw result with other devices
+/// ([`fused`](mod@crate::exchange::fused)).
+///
+/// Each line is that of [`unary!`](crate::unary!), without a way in which blocks combine their
+/// results.
+///
+/// ```
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::fused! {
+///     fused_sum_f32: f32 = Sum<f32> => f32, 8;
+/// }
+/// ```
+#[macro_export]
+macro_rules! fused {
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)?
+        $(with ($($more:ident: $kind:ty),*) $source:expr)?;
+    )*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of the shards of several devices.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its
+        /// contract](mod@warpfold_device::exchange::fused#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            lines: *const $t,
+            chunk: u32,
+            full: u32,
+            rest: u32,
+            edges: u32,
+            keep: f32,
+            output: *mut $raw,
+            slots: *mut u64,
+            base: u64,
+            rank: u32,
+            ranks: u32,
+            present: u32,
+            limit: u64,
+            mailbox0: *mut u64,
+            mailbox1: *mut u64,
+            mailbox2: *mut u64,
+            mailbox3: *mut u64,
+            mailbox4: *mut u64,
+            mailbox5: *mut u64,
+            mailbox6: *mut u64,
+            mailbox7: *mut u64,
+            $($($more: $kind,)*)?
+        ) {
+            let call = $crate::exchange::Call::<$raw> {
+                output,
+                base,
+                rank,
+                ranks: $crate::exchange::Ranks { count: ranks, present },
+                limit,
+                mailboxes: $crate::exchange::Mailboxes([
+                    mailbox0, mailbox1, mailbox2, mailbox3, mailbox4, mailbox5, mailbox6, mailbox7,
+                ]),
+            };
+            let lines = $crate::__source!(lines $($source)?);
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::grid::unary::<
+                    _,
+                    $op,
+                    $crate::exchange::fused::Posted,
+                    $loads,
+                    { $crate::__rest!($($rest)?) },
+                >(lines, $crate::cut::Cut { chunk, full, rest, edges }, keep, call, slots)
+            }
+        }
+    )*};
+}
+
+/// Stamps out kernels that reduce the pairs of two arrays, and exchange the raw result with other
+/// devices ([`fused`](mod@crate::exchange::fused)).
+///
+/// Each line is that of [`pairs!`](crate::pairs!).
+///
+/// ```
+/// use warpfold_device::op::pairs::Dot;
+///
+/// warpfold_device::fused_pairs! {
+///     fused_dot_f32: f32 = Dot<f32> => f32, 4;
+/// }
+/// ```
+#[macro_export]
+macro_rules! fused_pairs {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of the shards of several devices.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its
+        /// contract](mod@warpfold_device::exchange::fused#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            left: *const $t,
+            right: *const $t,
+            chunk: u32,
+            full: u32,
+            rest: u32,
+            edges: u32,
+            keep: f32,
+            output: *mut $raw,
+            slots: *mut u64,
+            base: u64,
+            rank: u32,
+            ranks: u32,
+            present: u32,
+            limit: u64,
+            mailbox0: *mut u64,
+            mailbox1: *mut u64,
+            mailbox2: *mut u64,
+            mailbox3: *mut u64,
+            mailbox4: *mut u64,
+            mailbox5: *mut u64,
+            mailbox6: *mut u64,
+            mailbox7: *mut u64,
+        ) {
+            let call = $crate::exchange::Call::<$raw> {
+                output,
+                base,
+                rank,
+                ranks: $crate::exchange::Ranks { count: ranks, present },
+                limit,
+                mailboxes: $crate::exchange::Mailboxes([
+                    mailbox0, mailbox1, mailbox2, mailbox3, mailbox4, mailbox5, mailbox6, mailbox7,
+                ]),
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::grid::pairs::<
+                    $t,
+                    $op,
+                    $crate::exchange::fused::Posted,
+                    $loads,
+                >(
+                    (left, right), $crate::cut::Cut { chunk, full, rest, edges }, keep, call, slots,
+                )
+            }
         }
     )*};
 }

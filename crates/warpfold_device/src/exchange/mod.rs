@@ -46,6 +46,7 @@
 mod combine;
 pub mod direct;
 mod entry;
+pub mod fused;
 
 pub use self::combine::{Combined, FromRaw};
 
@@ -163,12 +164,8 @@ pub const fn shared_bytes(room: u32, ranks: u32) -> u32 {
 
 /// One call of a rank.
 pub struct Call<Raw> {
-    /// The raw results of this rank.
-    pub raws: *const Raw,
     /// Where the results of all ranks together go.
     pub output: *mut Raw,
-    /// The number of results.
-    pub results: u32,
     /// The number of elements of all lower ranks.
     pub base: u64,
     /// This rank.
@@ -181,13 +178,13 @@ pub struct Call<Raw> {
     pub mailboxes: Mailboxes,
 }
 
-/// Exchanges raw results with the other ranks. This is the whole body of a kernel that
-/// [`exchange!`](crate::exchange!) stamps out.
+/// Exchanges `all` raw results of this rank with the other ranks. This is the whole body of a
+/// kernel that [`exchange!`](crate::exchange!) stamps out.
 ///
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract).
 #[inline(always)]
-pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
+pub unsafe fn exchange<E: Exchanged>(raws: *const E::Raw, all: u32, call: &Call<E::Raw>) {
     grid::launch_dependents();
     let &Call { rank, ranks, .. } = call;
     // A thread exchanges words with one rank, or copies those of its own.
@@ -196,7 +193,7 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
     let (tid, threads) = (peer * lanes + lane, lanes * ranks.count);
     let block = thread::block_idx_x();
     let first = block * E::PER_BLOCK;
-    let results = (call.results - first).min(E::PER_BLOCK);
+    let results = (all - first).min(E::PER_BLOCK);
     let words = results * words_of::<E::Raw>();
     let (own, other) = (call.mailboxes.of(rank), call.mailboxes.of(peer));
     let of_block = 1 + block as usize * words_of_block(room::<E>(), ranks.count);
@@ -210,8 +207,10 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
     // the reads of other threads. The rest is the launch's contract.
     unsafe {
         grid::wait_for_dependencies();
+        // All three loads are under way together, because each takes as long as the others.
         let count = next(atomic::load_relaxed(own.add(of_block)) as u32);
-        let raws = call.raws.wrapping_add(first as usize);
+        let status = if tid == 0 { atomic::load_relaxed_system(own) } else { 0 };
+        let raws = raws.wrapping_add(first as usize);
         let mut word = tid;
         while word < words {
             control::keep_rolled();
@@ -219,7 +218,7 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
             word += threads;
         }
         if tid == 0 {
-            *failed_before = u32::from(atomic::load_relaxed_system(own) != 0);
+            *failed_before = u32::from(status != 0);
             *failed = 0;
         }
         thread::sync_threads();
@@ -238,9 +237,7 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
         }
 
         let set = of_block + 1 + (count % 2 * ranks.count * room::<E>()) as usize;
-        let slot = |mailbox: *mut u64, of: u32, word: u32| {
-            mailbox.wrapping_add(set + (of * room::<E>() + word) as usize)
-        };
+        let slot = |mailbox: *mut u64, of: u32, word: u32| slot::<E>(mailbox, set, of, word);
         let tag = u64::from(count) << 32;
         let end = if peer == rank { 0 } else { words };
         let mut word = lane;
@@ -257,7 +254,7 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
             control::keep_rolled();
             let (value, came) = wait(slot(own, peer, word), count, call.limit);
             if !came {
-                atomic::store_relaxed_system(own, u64::from(peer) + 1);
+                atomic::store_relaxed_system(own, status_of(peer));
                 *failed = 1;
                 break;
             }
@@ -277,6 +274,18 @@ pub unsafe fn exchange<E: Exchanged>(call: &Call<E::Raw>) {
             atomic::store_relaxed(own.add(of_block), count.into());
         }
     }
+}
+
+/// The word number `word` of rank `of` in a set of words, which begins at `set` in the mailbox.
+#[inline(always)]
+fn slot<E: Exchanged>(mailbox: *mut u64, set: usize, of: u32, word: u32) -> *mut u64 {
+    mailbox.wrapping_add(set + (of * room::<E>() + word) as usize)
+}
+
+/// The status of a mailbox whose rank has waited in vain for this one.
+#[inline(always)]
+fn status_of(absent: u32) -> u64 {
+    u64::from(absent) + 1
 }
 
 /// The number of the call after call `count`. No call has the number 0, which is the tag of words

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::device::{
-    Arg, LaunchShape, Stream,
+    Arg, Kernel, LaunchShape, Stream,
     peers::{FailedAt, Together, launch_together},
 };
 
-use super::super::engine::Engine;
+use super::super::{Args, engine::Engine};
 
 /// The most devices that exchange results.
 pub(super) const MOST_DEVICES: usize = 8;
@@ -73,7 +73,8 @@ impl Call<'_> {
         (0..MOST_DEVICES).map(move |rank| arg(rank.min(last)))
     }
 
-    /// Launches a kernel on each device, which may wait for the others.
+    /// Launches a kernel on each device, which may wait for the others. If `own` has a launch of a
+    /// device, that one is made instead of the one with `shape` and `args`.
     ///
     /// # Safety
     ///
@@ -82,19 +83,40 @@ impl Call<'_> {
         &self,
         engines: &[Arc<Engine>],
         shape: LaunchShape,
-        args: impl Fn(usize) -> Vec<Arg>,
+        args: impl Fn(usize) -> Args,
+        own: &[Option<OwnLaunch<'_>>],
     ) -> Result<(), FailedAt> {
-        let args: Vec<_> = (0..self.ranks()).map(args).collect();
-        let launches = engines.iter().zip(self.streams).zip(&args);
+        let own = |rank: usize| own.get(rank).and_then(Option::as_ref);
+        let args: Vec<_> = (0..self.ranks())
+            .map(|rank| if own(rank).is_some() { Args::new() } else { args(rank) })
+            .collect();
+        let launches = engines.iter().zip(self.streams).zip(&args).enumerate();
         let launches: Vec<_> = launches
-            .map(|((engine, &stream), args)| Together {
-                stream,
-                kernel: engine.kernel(),
-                shape,
-                args,
+            .map(|(rank, ((engine, &stream), args))| match own(rank) {
+                Some(OwnLaunch { kernel, shape, args }) => {
+                    Together { stream, kernel, shape: *shape, args }
+                }
+                None => Together { stream, kernel: engine.kernel(), shape, args },
             })
             .collect();
         // SAFETY: the caller's promise.
         unsafe { launch_together(&launches) }
+    }
+}
+
+/// The launch of a device that reduces its shard and exchanges the result at once.
+pub(super) struct OwnLaunch<'a> {
+    kernel: &'a Kernel,
+    shape: LaunchShape,
+    args: Args,
+}
+
+impl<'a> OwnLaunch<'a> {
+    /// # Safety
+    ///
+    /// The launch keeps the contract of `warpfold_device::exchange::fused`, as one of the launches
+    /// of its call.
+    pub(super) unsafe fn new(kernel: &'a Kernel, shape: LaunchShape, args: Args) -> Self {
+        Self { kernel, shape, args }
     }
 }

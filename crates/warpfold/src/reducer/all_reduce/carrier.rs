@@ -12,8 +12,8 @@ use crate::device::{
 };
 
 use super::{
-    super::{Error, Group},
-    call::Call,
+    super::{Error, Group, group::shard_error},
+    call::{Call, OwnLaunch},
     gathered::Gathered,
     kernels::Exchange,
     mailboxes::Mailboxes,
@@ -83,7 +83,7 @@ impl Group {
     /// - [`Error::NotPeers`] if a device cannot use the memory of another one, and there is no
     ///   NCCL;
     /// - [`Error::NoNccl`] if the set transport is NCCL, and there is none;
-    /// - [`Error::Device`] with an error of the driver.
+    /// - [`Error::Shard`] with an error of the driver and the position of the device.
     pub fn transport(&self) -> Result<Transport, Error> {
         let (devices, chosen) = (self.devices(), self.chosen);
         let reason = || nccl::unavailable(devices);
@@ -93,7 +93,10 @@ impl Group {
                 Some(reason) => Err(Error::NoNccl { reason }),
             };
         }
-        match (reach_each_other(devices)?, chosen) {
+        let apart = reach_each_other(devices).map_err(|failed| {
+            shard_error(failed.number, &devices[failed.number], (*failed.error).into())
+        })?;
+        match (apart, chosen) {
             (None, _) => Ok(Transport::Peers),
             (Some([from, to]), Some(_)) => {
                 Err(Error::NotPeers { from, to, nccl: "it was not to be used".to_owned() })
@@ -173,15 +176,28 @@ impl Carrier {
     }
 
     /// Adds the work that combines the raw results of a call, which earlier launches of the streams
-    /// leave, and writes them to the outputs.
-    pub(super) fn launch(&self, call: &Call<'_>) -> Result<(), FailedAt> {
+    /// leave, and writes them to the outputs. `own` is that of [`Mailboxes::launch`], and empty if
+    /// there are no mailboxes.
+    pub(super) fn launch(
+        &self,
+        call: &Call<'_>,
+        own: &[Option<OwnLaunch<'_>>],
+    ) -> Result<(), FailedAt> {
         // All devices get the work of several threads in the same order. Otherwise the work of each
         // thread could wait on one device for that of the other, for example behind a copy, which
         // waits for all streams of its device.
         let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
         match self {
-            Self::Peers(mailboxes) => mailboxes.launch(call),
+            Self::Peers(mailboxes) => mailboxes.launch(call, own),
             Self::Nccl(gathered) => gathered.launch(call),
+        }
+    }
+
+    /// The mailboxes, if the devices use each other's memory.
+    pub(super) fn mailboxes(&self) -> Option<&Mailboxes> {
+        match self {
+            Self::Peers(mailboxes) => Some(mailboxes),
+            Self::Nccl(_) => None,
         }
     }
 

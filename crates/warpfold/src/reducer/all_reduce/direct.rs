@@ -83,6 +83,6 @@ impl Direct {
                 .collect()
         };
         // SAFETY: the caller's promise.
-        unsafe { call.launch(&self.engines, shape, args) }
+        unsafe { call.launch(&self.engines, shape, args, &[]) }
     }
 }

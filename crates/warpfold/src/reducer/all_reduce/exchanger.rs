@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use crate::{
-    device::{Device, Stream, peers::FailedAt},
+    device::{Arg, Device, Stream, peers::FailedAt},
     ptx::EmbeddedKernel,
 };
 
 use super::{
-    super::{Error, Group, group::shard_error, output::Target},
-    call::{Call, MOST_DEVICES, Shards},
+    super::{Args, Error, Group, group::shard_error, output::Target},
+    call::{Call, MOST_DEVICES, OwnLaunch, Shards},
     carrier::Carrier,
     kernels::exchange_of,
 };
+
+/// Makes the launch of a device ([`Exchanger::call_at_once`]).
+type MakeLaunch<'f, 'a> = &'f mut dyn FnMut(usize, u64, &[Arg]) -> Result<OwnLaunch<'a>, Error>;
 
 /// The memory and the kernels with which devices exchange raw results of one kind.
 #[derive(Debug)]
@@ -113,7 +116,26 @@ impl Exchanger {
             reduce(shard, input, self.carrier.raws(shard))
                 .map_err(|error| self.shard_error(shard, error))?;
         }
-        self.exchange(count, shards, outputs, streams)
+        self.exchange(count, shards, outputs, streams, None)
+    }
+
+    /// Whether devices can reduce and exchange in one launch, which needs mailboxes.
+    pub(super) fn is_at_once(&self) -> bool {
+        self.carrier.mailboxes().is_some()
+    }
+
+    /// Like [`call`](Self::call), for one result, if devices [can](Self::is_at_once) reduce and
+    /// exchange in one launch. `own` makes the launch of a device of the address of its output and
+    /// the arguments that say how it exchanges the result.
+    pub(super) fn call_at_once<'a, R: bytemuck::Pod>(
+        &mut self,
+        shards: &Shards,
+        outputs: Vec<Target<'_, R>>,
+        streams: &[&Stream],
+        mut own: impl FnMut(usize, u64, &[Arg]) -> Result<OwnLaunch<'a>, Error>,
+    ) -> Result<(), Error> {
+        self.mend(streams)?;
+        self.exchange(1, shards, outputs, streams, Some(&mut own))
     }
 
     /// Empties the mailboxes if the last call has not reached all devices.
@@ -129,14 +151,15 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Launches the kernels that exchange the raw results, which earlier launches of the streams
-    /// leave.
+    /// Launches the kernels that exchange the raw results. Earlier launches of the streams leave
+    /// them, unless `own` gives launches that reduce, too.
     fn exchange<R: bytemuck::Pod>(
         &mut self,
         count: u32,
         shards: &Shards,
         outputs: Vec<Target<'_, R>>,
         streams: &[&Stream],
+        mut own: Option<MakeLaunch<'_, '_>>,
     ) -> Result<(), Error> {
         let devices = &self.devices;
         let mut is_torn = false;
@@ -144,8 +167,20 @@ impl Exchanger {
             let places = outputs.into_iter().zip(devices).zip(streams);
             let mut places = places.map(|((target, device), &stream)| (target, device, stream));
             with_addresses(&mut places, &mut Vec::new(), &mut |outputs| {
+                let call = Call { count, shards, outputs, streams };
+                let own = match (&mut own, self.carrier.mailboxes()) {
+                    (Some(own), Some(mailboxes)) => {
+                        let launch = |(rank, &output): (usize, &u64)| {
+                            let args: Args = mailboxes.exchange_args(&call, rank).collect();
+                            let made = shards.has(rank).then(|| own(rank, output, &args));
+                            made.transpose().map_err(|error| self.shard_error(rank, error))
+                        };
+                        outputs.iter().enumerate().map(launch).collect::<Result<Vec<_>, _>>()?
+                    }
+                    _ => Vec::new(),
+                };
                 is_torn = true;
-                let launched = self.carrier.launch(&Call { count, shards, outputs, streams });
+                let launched = self.carrier.launch(&call, &own);
                 launched.map_err(|failed| failed_at(devices, failed))?;
                 is_torn = false;
                 Ok(())

@@ -9,7 +9,7 @@ use crate::device::{
 
 use super::{
     super::{Error, engine::Engine, group::shard_error},
-    call::Call,
+    call::{Call, OwnLaunch},
     direct::Direct,
     kernels::{Exchange, MOST_THREADS, load, words},
 };
@@ -119,20 +119,22 @@ impl Mailboxes {
     }
 
     /// Launches the kernels that combine the raw results of a call, which earlier launches of the
-    /// streams leave, and write them to the outputs.
-    pub(super) fn launch(&self, call: &Call<'_>) -> Result<(), FailedAt> {
+    /// streams leave, and write them to the outputs. If there is one result, a device may have a
+    /// launch of its `own`, and then no earlier launch has left its raw result.
+    pub(super) fn launch(
+        &self,
+        call: &Call<'_>,
+        own: &[Option<OwnLaunch<'_>>],
+    ) -> Result<(), FailedAt> {
         for stream in call.streams {
             self.retain_by(stream);
         }
-        // Without a limit the simulator finds out that nothing can change any more.
-        let limit = match u64::try_from(self.timeout.as_nanos()) {
-            _ if self.is_simulated => 0,
-            limit => limit.unwrap_or(u64::MAX).max(1),
-        };
         if let Some(direct) = self.direct.as_ref().filter(|_| call.count > self.posted) {
             let mailbox = |of: usize| self.memory.address(of) + self.direct_at;
             // SAFETY: as below.
-            return unsafe { direct.launch(call, |_, of| self.raws(of), Some(&mailbox), limit) };
+            return unsafe {
+                direct.launch(call, |_, of| self.raws(of), Some(&mailbox), self.limit())
+            };
         }
         let ranks = call.ranks() as u32;
         let room = self.per_block * self.words;
@@ -146,27 +148,43 @@ impl Mailboxes {
             overlap: Overlap::InSequence,
             ..LaunchShape::linear(blocks, lanes, 4 * (ranks * room + 2))
         };
-        let bases: Vec<u64> = call.shards.bases().collect();
         let args = |rank: usize| {
-            let own = [
+            let results = [
                 Arg::Pointer(self.raws(rank)),
                 Arg::Pointer(call.outputs[rank]),
                 Arg::U32(call.count),
-                Arg::U64(bases[rank]),
-                Arg::U32(rank as u32),
-                Arg::U32(ranks),
-                Arg::U32(call.shards.present()),
-                Arg::U64(limit),
             ];
-            own.into_iter()
-                .chain(call.for_each(|of| Arg::Pointer(self.memory.address(of))))
-                .collect()
+            results.into_iter().chain(self.exchange_args(call, rank)).collect()
         };
         // SAFETY: each kernel reads raw results, which an earlier launch of its stream has left in
         // this memory, and writes as many to its output, which is borrowed or vouched for. The
         // mailboxes have as many words as so many blocks use, and dropping the exchanger waits for
-        // all devices; a graph retains the memory. No kernel uses a workspace.
-        unsafe { call.launch(&self.posting, shape, args) }
+        // all devices; a graph retains the memory. Whoever has made the other launches vouches for
+        // them.
+        unsafe { call.launch(&self.posting, shape, args, own) }
+    }
+
+    /// How long a kernel waits, in nanoseconds.
+    fn limit(&self) -> u64 {
+        match u64::try_from(self.timeout.as_nanos()) {
+            // Without a limit the simulator finds out that nothing can change any more.
+            _ if self.is_simulated => 0,
+            limit => limit.unwrap_or(u64::MAX).max(1),
+        }
+    }
+
+    /// The arguments of a kernel that exchanges results through mailboxes, from the number of
+    /// elements in front of the device's shard on.
+    pub(super) fn exchange_args(&self, call: &Call<'_>, rank: usize) -> impl Iterator<Item = Arg> {
+        let base = call.shards.bases().nth(rank).unwrap_or_default();
+        let own = [
+            Arg::U64(base),
+            Arg::U32(rank as u32),
+            Arg::U32(call.ranks() as u32),
+            Arg::U32(call.shards.present()),
+            Arg::U64(self.limit()),
+        ];
+        own.into_iter().chain(call.for_each(|of| Arg::Pointer(self.memory.address(of))))
     }
 }
 

@@ -19,11 +19,12 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::device::Stream;
 
 use super::{
-    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Reducer, group::shard_error,
-    input::private::Places as _, output::private::Output as _, partial::check_most,
+    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Prepared, Reducer,
+    engine::Engine, group::shard_error, input::private::Places as _, output::private::Output as _,
+    partial::check_most,
 };
 
-use call::Shards;
+use call::{OwnLaunch, Shards};
 use exchanger::Exchanger;
 
 /// An operation over one type of elements, ready to run on all devices of a [`Group`] such that
@@ -31,11 +32,11 @@ use exchanger::Exchanger;
 ///
 /// # How the devices exchange results
 ///
-/// A first kernel reduces the shard of a device. A second kernel, which has one block, writes the
-/// raw result into the memory of all other devices, waits until theirs have come, and combines all
-/// of them in the order of the shards. Both kernels overlap on devices that can do so. The host
-/// takes no part, so that graphs can capture a call ([`Group::capture`]), and each launch of such
-/// graphs is a new reduction.
+/// A kernel reduces the shard of a device. Its last block writes the raw result into the memory of
+/// all other devices, waits until theirs have come, and combines all of them in the order of the
+/// shards. So there is one launch on each device. For [`ReproducibleSum`](super::ReproducibleSum)
+/// there are two, which overlap on devices that can do so. The host takes no part, so that graphs
+/// can capture a call ([`Group::capture`]), and each launch of such graphs is a new reduction.
 ///
 /// The kernels need access to the memory of the other devices, as GPUs have that are connected by
 /// NVLink, and as simulators have always. Between other GPUs, NCCL gathers the raw results
@@ -82,6 +83,9 @@ use exchanger::Exchanger;
 /// ```
 pub struct AllReducer<T, O> {
     reducers: Arc<[Reducer<T, O>]>,
+    /// On each device, the kernel that reduces a shard and exchanges the result at once. It is
+    /// empty if there is none, or if results do not pass through mailboxes.
+    fused: Vec<Arc<Engine>>,
     exchanger: Exchanger,
 }
 
@@ -108,7 +112,11 @@ impl Group {
     ) -> Result<AllReducer<T, O>, Error> {
         let bytes = size_of::<O::Raw>();
         let exchanger = Exchanger::new(self, O::KERNEL, bytes, 1, (O::NAME, T::NAME))?;
-        Ok(AllReducer { reducers: self.reducer(operation)?.reducers, exchanger })
+        let fused = match O::FUSED {
+            Some(fused) if exchanger.is_at_once() => kernels::load(self.devices(), fused, bytes)?,
+            _ => Vec::new(),
+        };
+        Ok(AllReducer { reducers: self.reducer(operation)?.reducers, fused, exchanger })
     }
 
     /// A new stream of each device, in the order of the devices.
@@ -186,10 +194,27 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
         let targets: Vec<_> = outputs.iter_mut().map(|output| output.target()).collect();
         self.exchanger.check_outputs(&targets, 1, |len| Error::Output { len })?;
 
-        let call = (places.into_iter(), targets);
-        self.exchanger.call(1, &shards, call, &streams, |shard, (first, second), out| {
-            self.reducers[shard].launch(first, second, out, streams[shard])
-        })?;
+        let (reducers, fused) = (&self.reducers, &self.fused);
+        if fused.is_empty() {
+            let call = (places.into_iter(), targets);
+            self.exchanger.call(1, &shards, call, &streams, |shard, (first, second), out| {
+                reducers[shard].launch(first, second, out, streams[shard])
+            })?;
+        } else {
+            let mut prepared = Vec::new();
+            self.exchanger.call_at_once(&shards, targets, &streams, |shard, out, exchange| {
+                let (places, stream) = (places[shard], streams[shard]);
+                let own = reducers[shard].prepare(places.0, places.1, stream)?;
+                let args = reducers[shard].args(&own, places, out, stream, exchange);
+                let shape = own.shape.launch();
+                prepared.push(own);
+                // SAFETY: the kernel reads the elements of the shard as that of `Reducer::launch`
+                // does, and writes one raw result at `out`. The rest is that of the exchanger's own
+                // kernels.
+                Ok(unsafe { OwnLaunch::new(fused[shard].kernel(), shape, args) })
+            })?;
+            prepared.into_iter().try_for_each(Prepared::launched)?;
+        }
         Ok(Pending::new(n))
     }
 
