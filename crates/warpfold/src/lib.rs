@@ -52,6 +52,7 @@ pub mod device;
 pub mod host_memory;
 mod ptx;
 pub mod reducer;
+pub mod rendezvous;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -73,6 +74,8 @@ pub use reducer::{
     Sum, SumAbs, SumSquares, TopK, Transport, TreeOperation, TreeReducer, Whole, WideSum,
     WrappingSum, even_ranges,
 };
+
+pub use rendezvous::{FileRendezvous, Rendezvous, RendezvousError, TcpRendezvous};
 
 /// Makes the example in the README a test.
 #[cfg(doctest)]
