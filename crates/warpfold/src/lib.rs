@@ -68,11 +68,11 @@ pub use reducer::{
     BinStatus, BitAnd, BitOr, BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero,
     CountWhere, DeviceArrays, Dot, Error, ExpSum, Extremes, Group, GroupGraph, GroupReducer,
     Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, Ranked, Reducer,
-    ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
-    SegmentStatus, SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer,
-    Sum, SumAbs, SumSquares, TopK, Transport, TreeOperation, TreeReducer, Whole, WideSum,
-    WrappingSum, even_ranges,
+    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, RankError,
+    RankReducer, RankTransport, Ranked, Ranks, Reducer, ReproducibleSum, RowOperation, RowReducer,
+    RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
+    SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK,
+    Transport, TreeOperation, TreeReducer, Whole, WideSum, WrappingSum, even_ranges,
 };
 
 pub use rendezvous::{FileRendezvous, Rendezvous, RendezvousError, TcpRendezvous};

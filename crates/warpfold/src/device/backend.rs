@@ -91,6 +91,10 @@ pub(super) trait Backend: Any + fmt::Debug + Send + Sync {
     }
     /// Whether the address lies in memory that kernels of this device may use.
     fn holds(&self, address: u64) -> bool;
+    /// The identity of a GPU; `None` for other devices.
+    fn uuid(&self) -> Option<[u8; 16]> {
+        None
+    }
     /// Whether `_context`, which is a live `CUcontext`, is the context of this device's work.
     #[cfg(feature = "cudarc")]
     fn is_context(&self, _context: *mut c_void) -> bool {

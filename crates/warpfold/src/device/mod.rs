@@ -485,6 +485,12 @@ impl Device {
         self.shared.core.synchronize()
     }
 
+    /// The identity of this GPU, which is the same in every process. `None` if the driver does not
+    /// tell it, and on the simulator.
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        self.shared.core.backend.uuid()
+    }
+
     /// Calls `work` and returns the time from the start to the end of the work that it gives to the
     /// device itself, which is launches, copies and fills. A GPU measures the time by events, and
     /// the simulator by the wall clock. The call waits for the end of the work. It makes no warm-up

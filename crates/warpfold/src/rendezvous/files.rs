@@ -8,18 +8,16 @@
 //!   the number of rank 0;
 //! - a rank that finds its own number in the name of a welcome leaves
 //!   `run.<number of rank 0>/joined.<rank>.<own number>`. Only ranks of this run do that;
-//! - when all ranks have joined, rank 0 leaves `run.<number of rank 0>/verdict`, and all later files
-//!   are in that folder. The last rank that leaves removes it.
+//! - when all ranks have joined, rank 0 leaves `run.<number of rank 0>/verdict`, and all later
+//!   files are in that folder. The last rank that leaves removes it.
 //!
 //! A file gets its name when it is complete, so that nobody reads half of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    hash::{BuildHasher, Hasher, RandomState},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
-    process,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -29,6 +27,7 @@ use super::{
     frame::{Frame, Kind},
     rendezvous,
     star::{Fault, GRACE, Star, Wire, after},
+    unique,
 };
 
 /// How long a rank waits before it looks again for a file: from the first of these times to the
@@ -143,7 +142,7 @@ fn wait_for_all(
             }
         }
         for name in names(run, "joined.")? {
-            if let (Err(error), None) = (admit(run, name, ranks, &mut joined), &failed) {
+            if let (Err(error), None) = (admit(run, &name, ranks, &mut joined), &failed) {
                 failed = Some(error);
                 until.deadline = until.deadline.min(after(GRACE));
             }
@@ -163,11 +162,11 @@ fn wait_for_all(
 /// Adds the rank that has left a file in the folder of the run to those that have joined it.
 fn admit(
     run: &Path,
-    name: String,
+    name: &str,
     ranks: u32,
     joined: &mut BTreeMap<u32, String>,
 ) -> Result<(), RendezvousError> {
-    let path = run.join(&name);
+    let path = run.join(name);
     let foreign = || RendezvousError::Foreign { from: path.display().to_string() };
     let frame = read(&path).map_err(|_| foreign())?.ok_or_else(foreign)?;
     let (rank, theirs) = (frame.of, frame.n as u32);
@@ -177,7 +176,7 @@ fn admit(
     if theirs != ranks {
         return Err(RendezvousError::Counts { rank, theirs, ours: ranks });
     }
-    if joined.insert(rank, name.clone()).is_some_and(|other| other != name) {
+    if joined.insert(rank, name.to_owned()).is_some_and(|other| other != name) {
         return Err(RendezvousError::Twice { rank });
     }
     Ok(())
@@ -219,18 +218,6 @@ fn join(
 fn welcome_of(hello: &str) -> String {
     let number = hello.rsplit('.').next().unwrap_or_default();
     format!("welcome.{number}")
-}
-
-/// A random number, as text. No other rank and no other run has the same.
-fn unique() -> String {
-    // The standard library gives each of these hashers random keys.
-    let [high, low] = [0, 1].map(|half| {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(process::id());
-        hasher.write_u8(half);
-        hasher.finish()
-    });
-    format!("{high:016x}{low:016x}")
 }
 
 /// The files of one run. A file is called `<number>.<from>.<to>`: the frames from one rank to

@@ -13,6 +13,7 @@ mod error;
 pub(crate) mod fields;
 mod files;
 mod frame;
+mod random;
 mod star;
 mod tcp;
 
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use error::RendezvousError;
 pub use files::FileRendezvous;
+pub(crate) use random::unique;
 pub use tcp::TcpRendezvous;
 
 /// Exchanges bytes among ranks, on the host.
@@ -59,6 +61,24 @@ pub trait Rendezvous {
     ///
     /// The reason why the ranks did not meet.
     fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RendezvousError>;
+}
+
+impl<R: Rendezvous + ?Sized> Rendezvous for Box<R> {
+    fn rank(&self) -> u32 {
+        (**self).rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        (**self).ranks()
+    }
+
+    fn timeout(&self) -> Duration {
+        (**self).timeout()
+    }
+
+    fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RendezvousError> {
+        (**self).all_gather(bytes)
+    }
 }
 
 /// Refuses a number that is no rank.

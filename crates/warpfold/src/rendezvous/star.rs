@@ -10,8 +10,8 @@ use super::{
 /// The most bytes that a rank can send at once.
 pub(super) const MOST_BYTES: usize = 1 << 20;
 
-/// How long rank 0 still waits for ranks that have not come, if it has found out that the ranks cannot
-/// meet. It tells all that have come.
+/// How long rank 0 still waits for ranks that have not come, if it has found out that the ranks
+/// cannot meet. It tells all that have come.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// Why a frame did not go or come.

@@ -3,5 +3,7 @@
 #[path = "../support/seed.rs"]
 mod seed;
 
+mod faults;
 mod meet;
 mod rendezvous;
+mod results;

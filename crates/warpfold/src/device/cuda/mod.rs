@@ -19,7 +19,7 @@ use std::{
 
 use cuda_driver::{
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_POINTER_ATTRIBUTE_CONTEXT,
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, CUdevice, Driver, DriverError,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, CUdevice, CUuuid, Driver, DriverError,
 };
 use cust::{
     context::{Context, CurrentContext},
@@ -407,6 +407,13 @@ impl Backend for Gpu {
         // accepted.
         let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw();
         ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
+    }
+
+    fn uuid(&self) -> Option<[u8; 16]> {
+        let mut uuid = CUuuid::default();
+        // SAFETY: the pointer is to a live variable.
+        let code = unsafe { self.driver.cuDeviceGetUuid_v2(&raw mut uuid, self.device) };
+        (code == 0).then(|| uuid.bytes.map(|byte| byte as u8))
     }
 
     #[cfg(feature = "cudarc")]

@@ -1,0 +1,264 @@
+//! Devices of several processes whose results each of them gets.
+
+mod choose;
+mod error;
+mod message;
+mod reducer;
+
+pub use error::RankError;
+pub use reducer::RankReducer;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{device::Device, rendezvous::Rendezvous};
+
+use super::super::{Item, Operation};
+
+use choose::Card;
+use message::together;
+
+/// What carries results from the device of one rank to those of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RankTransport {
+    /// The kernels use the memory of the GPUs of the other ranks, which the processes open to each
+    /// other. All ranks are processes on one machine, and their GPUs reach each other. This is the
+    /// fastest way.
+    Peers,
+    /// NCCL gathers the results on each GPU, and a kernel combines them there. The ranks may be on
+    /// several machines. The library `libnccl.so.2`, of version 2.18 or later, is looked for when
+    /// the process needs it first.
+    Nccl,
+    /// The ranks exchange the results on the host, by their [`Rendezvous`]. It needs nothing else,
+    /// and each call waits.
+    Host,
+}
+
+impl fmt::Display for RankTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Peers => "memory of peers",
+            Self::Nccl => "NCCL",
+            Self::Host => "the host",
+        })
+    }
+}
+
+/// Several processes, each with a device, that reduce one array together. Each *rank*, which is one
+/// of the processes, has one shard of the array on its device, and gets the result of the whole.
+/// Threads can be ranks, too.
+///
+/// For several devices of one process there is [`Group`](crate::Group).
+///
+/// # Transports
+///
+/// The ranks find out together how their devices can exchange results ([`RankTransport`]): by the
+/// memory of peers if they can, or else by NCCL, or else through the host. [`transport`] says what
+/// they have found, and [`note`] why it is not a better one. [`join_with`] takes a given one, or
+/// fails.
+///
+/// # Calls that all ranks make
+///
+/// All ranks make the same calls of `join`, `all_reducer` and
+/// [`RankReducer::reduce_into`] in the same order. [`RankReducer::check`] and drops are no such
+/// calls. If a rank calls something else, or cannot make a call, all ranks get an error that names
+/// it, and the next call works. If a rank does not come or leaves, the others get an error after
+/// the timeout of the rendezvous at the latest.
+///
+/// [`transport`]: Self::transport
+/// [`note`]: Self::note
+/// [`join_with`]: Self::join_with
+///
+/// ```
+/// use std::{net::TcpListener, thread, time::Duration};
+/// use warpfold::{Device, RankError, Ranks, ReproducibleSum, TcpRendezvous};
+///
+/// /// What each rank does.
+/// fn rank(meeting: TcpRendezvous, shard: &[f32]) -> Result<f32, RankError> {
+///     let device = Device::simulator();
+///     let ranks = Ranks::join(&device, meeting)?;
+///     let (shard, mut total, stream) =
+///         (device.upload(shard)?, device.alloc(1)?, device.stream()?);
+///     let mut sum = ranks.all_reducer::<f32, _>(ReproducibleSum, shard.len())?;
+///     let pending = sum.reduce_into(&shard, &mut total, &stream)?;
+///     // Work that is added to the stream here can use the raw result on the device.
+///     sum.check()?;
+///     Ok(pending.finish(total.copy_to_host()?[0])?)
+/// }
+///
+/// // Two threads are the ranks here. Mostly they are processes, whose rank 0 is at an address that
+/// // all of them know: `TcpRendezvous::new("node7:29500", rank, ranks, timeout)`.
+/// let timeout = Duration::from_secs(10);
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let other = thread::spawn(move || {
+///     rank(TcpRendezvous::new(address, 1, 2, timeout)?, &[4.0, 8.0])
+/// });
+/// assert_eq!(rank(TcpRendezvous::listening(listener, 2, timeout)?, &[1.0, 2.0])?, 15.0);
+/// assert_eq!(other.join().unwrap()?, 15.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Ranks<R> {
+    shared: Arc<Shared<R>>,
+}
+
+/// What all reducers of a rank share.
+struct Shared<R> {
+    device: Device,
+    rank: u32,
+    ranks: u32,
+    transport: RankTransport,
+    /// Whether the user has chosen the transport.
+    is_chosen: bool,
+    note: Option<String>,
+    meeting: Mutex<R>,
+}
+
+impl<R> fmt::Debug for Ranks<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ranks")
+            .field("rank", &self.shared.rank)
+            .field("ranks", &self.shared.ranks)
+            .field("device", &self.shared.device)
+            .field("transport", &self.shared.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Rendezvous> Ranks<R> {
+    /// Joins the ranks of the rendezvous with this device. All ranks call this.
+    ///
+    /// # Errors
+    ///
+    /// - [`RankError::Rendezvous`] if the ranks cannot exchange bytes;
+    /// - [`RankError::Transports`] if some ranks want a transport of their own;
+    /// - [`RankError::Calls`], [`RankError::Rank`] and [`RankError::Message`] if a rank does
+    ///   something else, cannot join, or is of another version;
+    /// - [`RankError::Reduction`] with an error of the device.
+    pub fn join(device: &Device, meeting: R) -> Result<Self, RankError> {
+        Self::join_by(device, meeting, None)
+    }
+
+    /// Joins the ranks as [`join`](Self::join) does, and takes this transport. All ranks take the
+    /// same.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`join`](Self::join), and [`RankError::NoTransport`] if the transport does not work
+    /// here.
+    pub fn join_with(
+        device: &Device,
+        meeting: R,
+        transport: RankTransport,
+    ) -> Result<Self, RankError> {
+        Self::join_by(device, meeting, Some(transport))
+    }
+
+    fn join_by(
+        device: &Device,
+        mut meeting: R,
+        wanted: Option<RankTransport>,
+    ) -> Result<Self, RankError> {
+        let card = Card::of(device, wanted).to_bytes();
+        let cards = together(&mut meeting, "join", Ok(&card))?;
+        let cards: Vec<_> = (0..)
+            .zip(&cards)
+            .map(|(rank, card)| Card::from_bytes(card).ok_or(RankError::Message { rank }))
+            .collect::<Result<_, _>>()?;
+        let wanted = choose::wanted(&cards)?;
+        let mut notes = Vec::new();
+        let mut transport = RankTransport::Host;
+        for (candidate, reason) in [
+            (RankTransport::Peers, choose::no_peers(&cards)),
+            (RankTransport::Nccl, choose::no_nccl(&cards)),
+        ] {
+            if wanted.is_some_and(|wanted| wanted != candidate) {
+                continue;
+            }
+            let Some(reason) = reason else {
+                transport = candidate;
+                break;
+            };
+            if wanted.is_some() {
+                return Err(RankError::NoTransport { transport: candidate, reason });
+            }
+            notes.push(format!("not {candidate}, because {reason}"));
+        }
+        let (rank, ranks) = (meeting.rank(), meeting.ranks());
+        Ok(Self {
+            shared: Arc::new(Shared {
+                device: device.clone(),
+                rank,
+                ranks,
+                transport,
+                is_chosen: wanted.is_some(),
+                note: (!notes.is_empty()).then(|| notes.join("; ")),
+                meeting: Mutex::new(meeting),
+            }),
+        })
+    }
+
+    /// Prepares an operation over elements of type `T` for many calls, in which the shard of this
+    /// rank has `len` elements. All ranks call this, each with the length of its own shard, also 0.
+    ///
+    /// [`TopK`](crate::TopK) and [`BottomK`](crate::BottomK) pass through the host, because there
+    /// are no kernels that combine them.
+    ///
+    /// # Errors
+    ///
+    /// If a rank gets an error, all of them do:
+    ///
+    /// - [`RankError::Calls`] if a rank has another operation, another constant of it, or another
+    ///   type of elements, or calls something else;
+    /// - [`RankError::Reduction`] with [`Error::Empty`](crate::Error::Empty) if all shards are
+    ///   empty and the operation has no result for that, and with
+    ///   [`Error::TooLong`](crate::Error::TooLong) as for one array of all elements;
+    /// - [`RankError::Reduction`] with the error of this rank's device, which the others get as
+    ///   [`RankError::Rank`]. [`Error::NotExchanged`](crate::Error::NotExchanged) is one if the
+    ///   transport was [given](Self::join_with);
+    /// - [`RankError::Rendezvous`] and [`RankError::Message`].
+    pub fn all_reducer<T: Item, O: Operation<T>>(
+        &self,
+        operation: O,
+        len: usize,
+    ) -> Result<RankReducer<T, O, R>, RankError> {
+        RankReducer::new(&self.shared, operation, len as u64)
+    }
+}
+
+impl<R> Ranks<R> {
+    /// The number of this rank, counted from 0.
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.shared.ranks
+    }
+
+    /// The device of this rank.
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    /// What carries results between the ranks. It is the same on all of them.
+    pub fn transport(&self) -> RankTransport {
+        self.shared.transport
+    }
+
+    /// The reason why the [transport](Self::transport) is not a better one, in one line. `None` if
+    /// it is the best one, or the one that was given.
+    pub fn note(&self) -> Option<&str> {
+        self.shared.note.as_deref()
+    }
+}
+
+impl<R> Shared<R> {
+    fn meeting(&self) -> MutexGuard<'_, R> {
+        self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

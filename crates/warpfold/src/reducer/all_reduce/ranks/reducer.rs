@@ -1,0 +1,231 @@
+//! An operation that ranks have agreed on.
+
+use std::{fmt, sync::Arc};
+
+use crate::{device::Stream, rendezvous::Rendezvous};
+
+use super::{
+    super::{
+        super::{DeviceInput, DeviceOutput, Error, Item, Operation, Partial, Pending, Reducer},
+        call::Shards,
+        kernels::exchange_of,
+    },
+    RankError, RankTransport, Shared,
+    message::{call, together},
+};
+
+/// An operation over one type of elements, ready to run such that the device of each rank gets the
+/// result. [`Ranks::all_reducer`](super::Ranks::all_reducer) makes one.
+///
+/// # How the ranks exchange results
+///
+/// As the devices of an [`AllReducer`](crate::AllReducer) do, if the
+/// [transport](super::RankTransport) is the memory of peers or NCCL: a kernel reduces the shard of
+/// this rank, and another one combines the raw results of all ranks in the order of the ranks. The
+/// host takes no part. If the transport is the host, each call waits, and exchanges the raw results
+/// by the rendezvous.
+///
+/// Only whole arrays are reduced in this way. For rows there is
+/// [`AllRowReducer`](crate::AllRowReducer), within one process.
+///
+/// # Bits
+///
+/// All ranks get the same bits. They are those of [`AllReducer`](crate::AllReducer) for the same
+/// shards, with the exceptions that its documentation names if the transport is the host, because
+/// the host combines the raw results then.
+pub struct RankReducer<T, O, R> {
+    shared: Arc<Shared<R>>,
+    reducer: Reducer<T, O>,
+    /// What the ranks do in a call, as text.
+    call: String,
+    shards: Shards,
+    carrier: Carrier,
+}
+
+/// The transport of a reducer, with its memory and kernels.
+enum Carrier {
+    Host,
+}
+
+impl<T: Item, O: Operation<T>, R> fmt::Debug for RankReducer<T, O, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RankReducer")
+            .field("reducer", &self.reducer)
+            .field("transport", &self.transport())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, O, R> RankReducer<T, O, R> {
+    /// What carries the results of this reducer between the ranks.
+    pub fn transport(&self) -> RankTransport {
+        match &self.carrier {
+            Carrier::Host => RankTransport::Host,
+        }
+    }
+}
+
+impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
+    pub(super) fn new(shared: &Arc<Shared<R>>, operation: O, len: u64) -> Result<Self, RankError> {
+        let mut meeting = shared.meeting();
+        let prepared = Self::prepare(shared, operation);
+        let text = call("all_reducer", operation);
+        let own = len.to_le_bytes();
+        let own = match &prepared {
+            Ok(_) => Ok(&own[..]),
+            Err(error) => Err(error as &dyn fmt::Display),
+        };
+        let all = together(&mut *meeting, &text, own);
+        // The error of this rank says more than what the others get to know.
+        let reducer = prepared?;
+        let lengths: Vec<u64> = (0..)
+            .zip(all?)
+            .map(|(rank, len)| match <[u8; 8]>::try_from(&len[..]) {
+                Ok(len) => Ok(u64::from_le_bytes(len)),
+                Err(_) => Err(RankError::Message { rank }),
+            })
+            .collect::<Result<_, _>>()?;
+        check_lengths::<T, O>(&lengths)?;
+        let carrier = Carrier::Host;
+        drop(meeting);
+        Ok(Self {
+            shared: Arc::clone(shared),
+            reducer,
+            call: call("reduce_into", operation),
+            shards: Shards::new(lengths),
+            carrier,
+        })
+    }
+
+    /// Prepares the device of this rank.
+    fn prepare(shared: &Shared<R>, operation: O) -> Result<Reducer<T, O>, Error> {
+        let is_exchanged = exchange_of(O::KERNEL, size_of::<O::Raw>()).is_some();
+        if shared.is_chosen && shared.transport != RankTransport::Host && !is_exchanged {
+            return Err(Error::NotExchanged { op: O::NAME, item: T::NAME });
+        }
+        shared.device.reducer(operation)
+    }
+
+    /// Adds the reduction of the shard of this rank, and of those of the other ranks, to the work
+    /// of `stream`. All ranks call this. `output` has the length 1, and receives the
+    /// [raw result](Operation::Raw) of all shards together. After the caller has copied it to the
+    /// host, [`Pending::finish`] turns it into the result.
+    ///
+    /// The call returns without waiting, unless the [transport](Self::transport) is the host. Two
+    /// calls of one reducer must not overlap: give them to the same stream, or let the stream of
+    /// the second call wait for that of the first. A graph cannot capture the call.
+    ///
+    /// # Errors
+    ///
+    /// An error leaves `output` as it was, unless it is that of the last copy if the transport is
+    /// the host.
+    ///
+    /// - [`RankError::Length`] if the shard does not have the length for which the reducer was
+    ///   made;
+    /// - [`RankError::Reduction`] with an error of [`Reducer::reduce_into`];
+    /// - [`RankError::Calls`], [`RankError::Rank`], [`RankError::Rendezvous`] and
+    ///   [`RankError::Message`] if the transport is the host;
+    /// - [`RankError::Broken`] if an earlier call has failed on all ranks.
+    ///
+    /// If the transport is the host, the other ranks learn of an error of this rank as
+    /// [`RankError::Rank`]. Otherwise they wait for its result until their timeout, and
+    /// [`check`](Self::check) tells them.
+    pub fn reduce_into<I>(
+        &mut self,
+        shard: I,
+        output: impl DeviceOutput<O::Raw>,
+        stream: &Stream,
+    ) -> Result<Pending<T, O>, RankError>
+    where
+        I: DeviceInput<Item = T, Arity = O::Arity>,
+    {
+        match &self.carrier {
+            Carrier::Host => self.reduce_on_host(shard, output, stream),
+        }
+    }
+
+    /// Waits for all work of the device of this rank, and returns an error if it has waited in vain
+    /// for another rank. The results of a call are valid if no error is returned after the call.
+    ///
+    /// # Errors
+    ///
+    /// - [`RankError::Absent`] with the rank that did not come;
+    /// - [`RankError::Late`] if NCCL does not end in time;
+    /// - [`RankError::Reduction`] with a fault of an earlier launch, or an error of the driver or
+    ///   of NCCL.
+    pub fn check(&self) -> Result<(), RankError> {
+        match &self.carrier {
+            // Each call has waited for all ranks.
+            Carrier::Host => Ok(self.shared.device.synchronize()?),
+        }
+    }
+
+    /// Refuses a shard of another length than the ranks have agreed on.
+    fn check_shard<I>(&self, shard: &I) -> Result<(), RankError>
+    where
+        I: DeviceInput<Item = T, Arity = O::Arity>,
+    {
+        let (first, second) = shard.places();
+        let given = Reducer::<T, O>::check_len(first.len, second.map(|second| second.len))?;
+        let agreed = self.shards.length(self.shared.rank as usize);
+        if given == agreed { Ok(()) } else { Err(RankError::Length { given, agreed }) }
+    }
+
+    fn reduce_on_host<I>(
+        &self,
+        shard: I,
+        output: impl DeviceOutput<O::Raw>,
+        stream: &Stream,
+    ) -> Result<Pending<T, O>, RankError>
+    where
+        I: DeviceInput<Item = T, Arity = O::Arity>,
+    {
+        let mut is_told = false;
+        let reduced = self.check_shard(&shard).and_then(|()| {
+            self.reducer.reduce_into_with(shard, output, stream, |own| {
+                is_told = true;
+                let raw = own.raw();
+                self.put_together(raw.as_ref().map_or(&[][..], bytemuck::bytes_of))
+            })
+        });
+        match reduced {
+            Err(error) if !is_told => {
+                // The error of this rank says more than what the others get to know.
+                let _ = together(&mut *self.shared.meeting(), &self.call, Err(&error));
+                Err(error)
+            }
+            reduced => reduced,
+        }
+    }
+
+    /// Exchanges raw results by the rendezvous, and puts them together in the order of the ranks.
+    fn put_together(&self, own: &[u8]) -> Result<Partial<T, O>, RankError> {
+        let all = together(&mut *self.shared.meeting(), &self.call, Ok(own))?;
+        let mut whole = Partial::EMPTY;
+        for (rank, raw) in all.iter().enumerate() {
+            let n = self.shards.length(rank);
+            let raw = match n {
+                0 if raw.is_empty() => Ok(None),
+                0 => Err(()),
+                _ => bytemuck::try_pod_read_unaligned(raw).map(Some).map_err(drop),
+            };
+            let raw = raw.map_err(|()| RankError::Message { rank: rank as u32 })?;
+            whole = whole.append(Partial::from_raw(raw, n));
+        }
+        Ok(whole)
+    }
+}
+
+/// Refuses shards whose array has no result.
+fn check_lengths<T: Item, O: Operation<T>>(lengths: &[u64]) -> Result<(), Error> {
+    let total = lengths.iter().try_fold(0u64, |total, &len| total.checked_add(len));
+    // One more element than can be counted is too much, too.
+    let (n, most) = (total.unwrap_or(u64::MAX), O::MOST.min(u64::MAX - 1));
+    if n > most {
+        return Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most });
+    }
+    if n == 0 && O::identity().is_none() {
+        return Err(Error::Empty { op: O::NAME });
+    }
+    Ok(())
+}
