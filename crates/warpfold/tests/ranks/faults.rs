@@ -145,7 +145,7 @@ fn wrong_calls_are_told_to_all() {
         let error = sum.reduce_into(&shards[rank as usize], &mut total, &stream).unwrap_err();
         match (rank, &error) {
             (0, RankError::Rank { rank: 1, reason }) => {
-                assert!(reason.contains("made for 3"), "{reason}")
+                assert!(reason.contains("made for 3"), "{reason}");
             }
             (1, RankError::Length { given: 4, agreed: 3 }) => {}
             _ => panic!("{error:?}"),
