@@ -77,6 +77,7 @@ mod graph;
 mod info;
 #[cfg(all(feature = "simulator", feature = "testing"))]
 pub(crate) mod instrument;
+pub(crate) mod ipc;
 mod module;
 #[cfg_attr(not(feature = "cuda"), path = "no_nccl.rs")]
 pub(crate) mod nccl;

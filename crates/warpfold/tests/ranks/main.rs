@@ -2,8 +2,12 @@
 
 #[path = "../support/seed.rs"]
 mod seed;
+#[path = "../../../../tests/support/skip.rs"]
+mod skip;
 
 mod faults;
+mod gpus;
 mod meet;
+mod processes;
 mod rendezvous;
 mod results;

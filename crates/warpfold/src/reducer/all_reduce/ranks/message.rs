@@ -1,8 +1,11 @@
 //! What ranks tell each other in a step that all of them take.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
-use crate::rendezvous::{Rendezvous, fields};
+use crate::{
+    device::DeviceError,
+    rendezvous::{Rendezvous, fields},
+};
 
 use super::{
     super::super::{Item, Operation},
@@ -45,6 +48,49 @@ pub(super) fn together<R: Rendezvous + ?Sized>(
         contents.push(content.map_err(|reason| RankError::Rank { rank, reason })?);
     }
     Ok(contents)
+}
+
+/// The first rank that could not take a step.
+#[derive(Debug)]
+pub(super) struct Failed {
+    rank: u32,
+    reason: String,
+    /// The error of this rank, if it is one of those that could not.
+    own: Option<DeviceError>,
+}
+
+impl Failed {
+    /// Of a step that a rank could not take. `own` is the error of this rank, if it has one.
+    pub(super) fn on_a_rank<T>(outcome: Result<T, Self>, own: Option<DeviceError>) -> Self {
+        let failed = outcome.err().expect("all ranks know that one of them has failed");
+        Self { own, ..failed }
+    }
+}
+
+impl Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} has failed: {}", self.rank, self.reason)
+    }
+}
+
+impl From<Failed> for RankError {
+    fn from(Failed { rank, reason, own }: Failed) -> Self {
+        // The error of this rank says more than what the others get to know.
+        own.map_or(Self::Rank { rank, reason }, Self::from)
+    }
+}
+
+/// As [`together`], for a step that may fail such that the ranks can go on in another way.
+pub(super) fn outcomes<R: Rendezvous + ?Sized, E: Display>(
+    meeting: &mut R,
+    call: &str,
+    own: Result<&[u8], &E>,
+) -> Result<Result<Vec<Vec<u8>>, Failed>, RankError> {
+    match together(meeting, call, own.map_err(|error| error as &dyn Display)) {
+        Ok(all) => Ok(Ok(all)),
+        Err(RankError::Rank { rank, reason }) => Ok(Err(Failed { rank, reason, own: None })),
+        Err(error) => Err(error),
+    }
 }
 
 /// The call of a message, and what its sender says, or why it cannot go on. `None` if the bytes are

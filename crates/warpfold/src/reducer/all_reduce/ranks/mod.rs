@@ -2,7 +2,10 @@
 
 mod choose;
 mod error;
+mod gathered;
+mod links;
 mod message;
+mod peers;
 mod reducer;
 
 pub use error::RankError;
@@ -11,6 +14,8 @@ pub use reducer::RankReducer;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use crate::{device::Device, rendezvous::Rendezvous};
@@ -18,6 +23,8 @@ use crate::{device::Device, rendezvous::Rendezvous};
 use super::super::{Item, Operation};
 
 use choose::Card;
+use gathered::Communicator;
+use links::{Graves, Links};
 use message::together;
 
 /// What carries results from the device of one rank to those of the others.
@@ -101,23 +108,43 @@ impl fmt::Display for RankTransport {
 /// assert_eq!(other.join().unwrap()?, 15.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Ranks<R> {
+pub struct Ranks<R: Rendezvous> {
     shared: Arc<Shared<R>>,
 }
 
 /// What all reducers of a rank share.
-struct Shared<R> {
+struct Shared<R: Rendezvous> {
     device: Device,
     rank: u32,
     ranks: u32,
+    /// How long ranks wait for each other.
+    timeout: Duration,
     transport: RankTransport,
     /// Whether the user has chosen the transport.
     is_chosen: bool,
     note: Option<String>,
-    meeting: Mutex<R>,
+    /// That of NCCL, if it is the transport.
+    communicator: Option<Communicator>,
+    graves: Arc<Graves>,
+    meeting: Mutex<Meeting<R>>,
 }
 
-impl<R> fmt::Debug for Ranks<R> {
+/// Where ranks meet. All ranks that use it are in the same step.
+struct Meeting<R> {
+    rendezvous: R,
+    /// How often the ranks have shared memory.
+    memories: u64,
+}
+
+impl<R: Rendezvous> Meeting<R> {
+    /// A number for memory that the ranks share.
+    fn next_memory(&mut self) -> u64 {
+        self.memories += 1;
+        self.memories
+    }
+}
+
+impl<R: Rendezvous> fmt::Debug for Ranks<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ranks")
             .field("rank", &self.shared.rank)
@@ -138,8 +165,8 @@ impl<R: Rendezvous> Ranks<R> {
     /// - [`RankError::Calls`], [`RankError::Rank`] and [`RankError::Message`] if a rank does
     ///   something else, cannot join, or is of another version;
     /// - [`RankError::Reduction`] with an error of the device.
-    pub fn join(device: &Device, meeting: R) -> Result<Self, RankError> {
-        Self::join_by(device, meeting, None)
+    pub fn join(device: &Device, rendezvous: R) -> Result<Self, RankError> {
+        Self::join_by(device, rendezvous, None)
     }
 
     /// Joins the ranks as [`join`](Self::join) does, and takes this transport. All ranks take the
@@ -151,51 +178,69 @@ impl<R: Rendezvous> Ranks<R> {
     /// here.
     pub fn join_with(
         device: &Device,
-        meeting: R,
+        rendezvous: R,
         transport: RankTransport,
     ) -> Result<Self, RankError> {
-        Self::join_by(device, meeting, Some(transport))
+        Self::join_by(device, rendezvous, Some(transport))
     }
 
     fn join_by(
         device: &Device,
-        mut meeting: R,
+        mut rendezvous: R,
         wanted: Option<RankTransport>,
     ) -> Result<Self, RankError> {
         let card = Card::of(device, wanted).to_bytes();
-        let cards = together(&mut meeting, "join", Ok(&card))?;
+        let cards = together(&mut rendezvous, "join", Ok(&card))?;
         let cards: Vec<_> = (0..)
             .zip(&cards)
             .map(|(rank, card)| Card::from_bytes(card).ok_or(RankError::Message { rank }))
             .collect::<Result<_, _>>()?;
         let wanted = choose::wanted(&cards)?;
+        let (rank, ranks, timeout) = (rendezvous.rank(), rendezvous.ranks(), rendezvous.timeout());
+        let mut meeting = Meeting { rendezvous, memories: 0 };
+        let graves = Arc::default();
         let mut notes = Vec::new();
         let mut transport = RankTransport::Host;
-        for (candidate, reason) in [
-            (RankTransport::Peers, choose::no_peers(&cards)),
-            (RankTransport::Nccl, choose::no_nccl(&cards)),
-        ] {
+        let mut communicator = None;
+        for candidate in [RankTransport::Peers, RankTransport::Nccl] {
             if wanted.is_some_and(|wanted| wanted != candidate) {
                 continue;
             }
-            let Some(reason) = reason else {
-                transport = candidate;
-                break;
+            let tried = if candidate == RankTransport::Peers {
+                match choose::no_peers(&cards) {
+                    Some(reason) => Err(reason),
+                    None => try_peers(device, &mut meeting, &graves)?,
+                }
+            } else {
+                match choose::no_nccl(&cards) {
+                    Some(reason) => Err(reason),
+                    None => gathered::connect(device, &mut meeting.rendezvous)?
+                        .map(|made| communicator = Some(made))
+                        .map_err(|failed| failed.to_string()),
+                }
             };
-            if wanted.is_some() {
-                return Err(RankError::NoTransport { transport: candidate, reason });
+            match tried {
+                Ok(()) => {
+                    transport = candidate;
+                    break;
+                }
+                Err(reason) if wanted.is_some() => {
+                    return Err(RankError::NoTransport { transport: candidate, reason });
+                }
+                Err(reason) => notes.push(format!("not {candidate}, because {reason}")),
             }
-            notes.push(format!("not {candidate}, because {reason}"));
         }
-        let (rank, ranks) = (meeting.rank(), meeting.ranks());
         Ok(Self {
             shared: Arc::new(Shared {
                 device: device.clone(),
                 rank,
                 ranks,
+                timeout,
                 transport,
                 is_chosen: wanted.is_some(),
                 note: (!notes.is_empty()).then(|| notes.join("; ")),
+                communicator,
+                graves,
                 meeting: Mutex::new(meeting),
             }),
         })
@@ -229,7 +274,7 @@ impl<R: Rendezvous> Ranks<R> {
     }
 }
 
-impl<R> Ranks<R> {
+impl<R: Rendezvous> Ranks<R> {
     /// The number of this rank, counted from 0.
     pub fn rank(&self) -> u32 {
         self.shared.rank
@@ -257,8 +302,33 @@ impl<R> Ranks<R> {
     }
 }
 
-impl<R> Shared<R> {
-    fn meeting(&self) -> MutexGuard<'_, R> {
+/// Finds out whether the ranks can share memory, by sharing some.
+fn try_peers<R: Rendezvous>(
+    device: &Device,
+    meeting: &mut Meeting<R>,
+    graves: &Arc<Graves>,
+) -> Result<Result<(), String>, RankError> {
+    let number = meeting.next_memory();
+    let links = Links::share(device, &mut meeting.rendezvous, graves, number, 1)?;
+    Ok(links.map(drop).map_err(|failed| failed.to_string()))
+}
+
+impl<R: Rendezvous> Shared<R> {
+    fn meeting(&self) -> MutexGuard<'_, Meeting<R>> {
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Rendezvous> Drop for Shared<R> {
+    fn drop(&mut self) {
+        if self.transport != RankTransport::Peers || thread::panicking() {
+            return;
+        }
+        // Without the other ranks the memory is leaked.
+        let numbers = self.graves.to_bytes();
+        let meeting = self.meeting.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(all) = together(&mut meeting.rendezvous, "leave", Ok(&numbers)) {
+            self.graves.free(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! An operation that ranks have agreed on.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{device::Stream, rendezvous::Rendezvous};
 
@@ -10,8 +10,10 @@ use super::{
         call::Shards,
         kernels::exchange_of,
     },
-    RankError, RankTransport, Shared,
+    Meeting, RankError, RankTransport, Shared,
+    gathered::Gathered,
     message::{call, together},
+    peers::{Mailboxes, Posting},
 };
 
 /// An operation over one type of elements, ready to run such that the device of each rank gets the
@@ -33,21 +35,31 @@ use super::{
 /// All ranks get the same bits. They are those of [`AllReducer`](crate::AllReducer) for the same
 /// shards, with the exceptions that its documentation names if the transport is the host, because
 /// the host combines the raw results then.
-pub struct RankReducer<T, O, R> {
-    shared: Arc<Shared<R>>,
+pub struct RankReducer<T, O, R: Rendezvous> {
+    // Declared before `shared`, so that its memory is no longer used when the ranks part.
+    /// `None` if the results pass through the host.
+    carrier: Option<Carrier>,
     reducer: Reducer<T, O>,
     /// What the ranks do in a call, as text.
     call: String,
     shards: Shards,
-    carrier: Carrier,
+    shared: Arc<Shared<R>>,
 }
 
-/// The transport of a reducer, with its memory and kernels.
+/// The transport of a reducer, with its memory and its kernel.
 enum Carrier {
+    Peers(Mailboxes),
+    Nccl(Gathered),
+}
+
+/// The transport of a reducer, as far as it concerns this rank alone.
+enum Prepared {
+    Peers(Posting),
+    Nccl(Gathered),
     Host,
 }
 
-impl<T: Item, O: Operation<T>, R> fmt::Debug for RankReducer<T, O, R> {
+impl<T: Item, O: Operation<T>, R: Rendezvous> fmt::Debug for RankReducer<T, O, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RankReducer")
             .field("reducer", &self.reducer)
@@ -56,11 +68,13 @@ impl<T: Item, O: Operation<T>, R> fmt::Debug for RankReducer<T, O, R> {
     }
 }
 
-impl<T, O, R> RankReducer<T, O, R> {
+impl<T, O, R: Rendezvous> RankReducer<T, O, R> {
     /// What carries the results of this reducer between the ranks.
     pub fn transport(&self) -> RankTransport {
         match &self.carrier {
-            Carrier::Host => RankTransport::Host,
+            Some(Carrier::Peers(_)) => RankTransport::Peers,
+            Some(Carrier::Nccl(_)) => RankTransport::Nccl,
+            None => RankTransport::Host,
         }
     }
 }
@@ -68,42 +82,62 @@ impl<T, O, R> RankReducer<T, O, R> {
 impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     pub(super) fn new(shared: &Arc<Shared<R>>, operation: O, len: u64) -> Result<Self, RankError> {
         let mut meeting = shared.meeting();
-        let prepared = Self::prepare(shared, operation);
+        let Meeting { rendezvous, .. } = &mut *meeting;
+        let prepared = prepare(shared, operation);
         let text = call("all_reducer", operation);
-        let own = len.to_le_bytes();
+        // Each rank also tells which memory it needs no longer.
+        let own = [&len.to_le_bytes()[..], &shared.graves.to_bytes()].concat();
         let own = match &prepared {
             Ok(_) => Ok(&own[..]),
             Err(error) => Err(error as &dyn fmt::Display),
         };
-        let all = together(&mut *meeting, &text, own);
+        let all = together(rendezvous, &text, own);
         // The error of this rank says more than what the others get to know.
-        let reducer = prepared?;
-        let lengths: Vec<u64> = (0..)
-            .zip(all?)
-            .map(|(rank, len)| match <[u8; 8]>::try_from(&len[..]) {
-                Ok(len) => Ok(u64::from_le_bytes(len)),
-                Err(_) => Err(RankError::Message { rank }),
-            })
+        let (reducer, prepared) = prepared?;
+        let all = all?;
+        let all: Vec<_> = (0..)
+            .zip(&all)
+            .map(|(rank, told)| told.split_first_chunk().ok_or(RankError::Message { rank }))
             .collect::<Result<_, _>>()?;
+        shared.graves.free(&all.iter().map(|&(_, closed)| closed).collect::<Vec<_>>());
+        let lengths: Vec<u64> = all.iter().map(|&(len, _)| u64::from_le_bytes(*len)).collect();
         check_lengths::<T, O>(&lengths)?;
-        let carrier = Carrier::Host;
+        let carrier = match prepared {
+            Prepared::Peers(posting) => {
+                let (device, number) = (&shared.device, meeting.next_memory());
+                let rendezvous = &mut meeting.rendezvous;
+                Some(Carrier::Peers(posting.share(
+                    device,
+                    rendezvous,
+                    &shared.graves,
+                    number,
+                )??))
+            }
+            Prepared::Nccl(gathered) => Some(Carrier::Nccl(gathered)),
+            Prepared::Host => None,
+        };
         drop(meeting);
         Ok(Self {
-            shared: Arc::clone(shared),
+            carrier,
             reducer,
             call: call("reduce_into", operation),
             shards: Shards::new(lengths),
-            carrier,
+            shared: Arc::clone(shared),
         })
     }
 
-    /// Prepares the device of this rank.
-    fn prepare(shared: &Shared<R>, operation: O) -> Result<Reducer<T, O>, Error> {
-        let is_exchanged = exchange_of(O::KERNEL, size_of::<O::Raw>()).is_some();
-        if shared.is_chosen && shared.transport != RankTransport::Host && !is_exchanged {
-            return Err(Error::NotExchanged { op: O::NAME, item: T::NAME });
+    /// Sets how long the kernel of this rank waits for the result of another one. Without this call
+    /// it is the [timeout](Rendezvous::timeout) of the rendezvous. The time includes all work that
+    /// the other rank has to do before. If the transport is the host, the timeout of the rendezvous
+    /// applies in any case.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        match &mut self.carrier {
+            Some(Carrier::Peers(mailboxes)) => mailboxes.timeout = timeout,
+            Some(Carrier::Nccl(gathered)) => gathered.timeout = timeout,
+            None => {}
         }
-        shared.device.reducer(operation)
+        self
     }
 
     /// Adds the reduction of the shard of this rank, and of those of the other ranks, to the work
@@ -133,15 +167,42 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     pub fn reduce_into<I>(
         &mut self,
         shard: I,
-        output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::Raw>,
         stream: &Stream,
     ) -> Result<Pending<T, O>, RankError>
     where
         I: DeviceInput<Item = T, Arity = O::Arity>,
     {
-        match &self.carrier {
-            Carrier::Host => self.reduce_on_host(shard, output, stream),
+        let Some(carrier) = &mut self.carrier else {
+            return self.reduce_on_host(shard, output, stream);
+        };
+        let Shared { device, rank, .. } = &*self.shared;
+        check_shard::<T, O, _>(&shard, self.shards.length(*rank as usize))?;
+        let target = output.target();
+        if target.len != 1 {
+            return Err(Error::Output { len: target.len }.into());
         }
+        stream.check_waitable(device, "exchange results with other ranks")?;
+        target.lend(device, stream, |output| {
+            let raw = match carrier {
+                Carrier::Peers(mailboxes) => mailboxes.raw(),
+                Carrier::Nccl(gathered) => gathered.raw(),
+            };
+            if self.shards.has(*rank as usize) {
+                let (first, second) = shard.places();
+                self.reducer.launch(first, second, raw, stream)?;
+            }
+            // SAFETY: the output is borrowed or vouched for, and has the length 1.
+            unsafe {
+                match carrier {
+                    Carrier::Peers(mailboxes) => mailboxes.launch(&self.shards, output, stream)?,
+                    Carrier::Nccl(gathered) => {
+                        gathered.launch((*rank, &self.shards), output, stream)?;
+                    }
+                }
+            }
+            Ok(Pending::new(self.shards.total()))
+        })
     }
 
     /// Waits for all work of the device of this rank, and returns an error if it has waited in vain
@@ -155,20 +216,14 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     ///   of NCCL.
     pub fn check(&self) -> Result<(), RankError> {
         match &self.carrier {
+            Some(Carrier::Peers(mailboxes)) => match mailboxes.absent(&self.shared.device)? {
+                None => Ok(()),
+                Some(rank) => Err(RankError::Absent { rank }),
+            },
             // Each call has waited for all ranks.
-            Carrier::Host => Ok(self.shared.device.synchronize()?),
+            Some(Carrier::Nccl(gathered)) => gathered.check(),
+            None => Ok(self.shared.device.synchronize()?),
         }
-    }
-
-    /// Refuses a shard of another length than the ranks have agreed on.
-    fn check_shard<I>(&self, shard: &I) -> Result<(), RankError>
-    where
-        I: DeviceInput<Item = T, Arity = O::Arity>,
-    {
-        let (first, second) = shard.places();
-        let given = Reducer::<T, O>::check_len(first.len, second.map(|second| second.len))?;
-        let agreed = self.shards.length(self.shared.rank as usize);
-        if given == agreed { Ok(()) } else { Err(RankError::Length { given, agreed }) }
     }
 
     fn reduce_on_host<I>(
@@ -181,7 +236,8 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
         I: DeviceInput<Item = T, Arity = O::Arity>,
     {
         let mut is_told = false;
-        let reduced = self.check_shard(&shard).and_then(|()| {
+        let agreed = self.shards.length(self.shared.rank as usize);
+        let reduced = check_shard::<T, O, _>(&shard, agreed).and_then(|()| {
             self.reducer.reduce_into_with(shard, output, stream, |own| {
                 is_told = true;
                 let raw = own.raw();
@@ -191,7 +247,7 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
         match reduced {
             Err(error) if !is_told => {
                 // The error of this rank says more than what the others get to know.
-                let _ = together(&mut *self.shared.meeting(), &self.call, Err(&error));
+                let _ = together(&mut self.shared.meeting().rendezvous, &self.call, Err(&error));
                 Err(error)
             }
             reduced => reduced,
@@ -200,7 +256,7 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
 
     /// Exchanges raw results by the rendezvous, and puts them together in the order of the ranks.
     fn put_together(&self, own: &[u8]) -> Result<Partial<T, O>, RankError> {
-        let all = together(&mut *self.shared.meeting(), &self.call, Ok(own))?;
+        let all = together(&mut self.shared.meeting().rendezvous, &self.call, Ok(own))?;
         let mut whole = Partial::EMPTY;
         for (rank, raw) in all.iter().enumerate() {
             let n = self.shards.length(rank);
@@ -214,6 +270,41 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
         }
         Ok(whole)
     }
+}
+
+/// Prepares the device of this rank.
+fn prepare<T: Item, O: Operation<T>, R: Rendezvous>(
+    shared: &Shared<R>,
+    operation: O,
+) -> Result<(Reducer<T, O>, Prepared), Error> {
+    let Shared { device, transport, communicator, ranks, timeout, .. } = shared;
+    let bytes = size_of::<O::Raw>();
+    let prepared = match (transport, exchange_of(O::KERNEL, bytes), communicator) {
+        (RankTransport::Peers, Some(exchange), _) => {
+            Prepared::Peers(Posting::load(device, exchange, bytes)?)
+        }
+        (RankTransport::Nccl, Some(exchange), Some(communicator)) => {
+            let more = (*ranks, *timeout);
+            Prepared::Nccl(Gathered::new(device, communicator, exchange, bytes, more)?)
+        }
+        (RankTransport::Peers | RankTransport::Nccl, None, _) if shared.is_chosen => {
+            return Err(Error::NotExchanged { op: O::NAME, item: T::NAME });
+        }
+        _ => Prepared::Host,
+    };
+    Ok((device.reducer(operation)?, prepared))
+}
+
+/// Refuses a shard of another length than the ranks have agreed on.
+fn check_shard<T, O, I>(shard: &I, agreed: u64) -> Result<(), RankError>
+where
+    T: Item,
+    O: Operation<T>,
+    I: DeviceInput<Item = T, Arity = O::Arity>,
+{
+    let (first, second) = shard.places();
+    let given = Reducer::<T, O>::check_len(first.len, second.map(|second| second.len))?;
+    if given == agreed { Ok(()) } else { Err(RankError::Length { given, agreed }) }
 }
 
 /// Refuses shards whose array has no result.
