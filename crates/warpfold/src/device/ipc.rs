@@ -1,8 +1,8 @@
 //! Memory that kernels of other processes use.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
-use super::{Buffer, Core, Device, DeviceError, faults::Call};
+use super::{Buffer, Core, Device, DeviceError, Stream, faults::Call};
 
 /// How many bytes a handle has.
 pub(crate) const HANDLE_BYTES: usize = 64;
@@ -31,6 +31,14 @@ impl Drop for Opened {
     }
 }
 
+impl Stream {
+    /// Lets the graph that this stream records, if any, keep this alive, which keeps memory of
+    /// other processes open.
+    pub(crate) fn retain_opened(&self, opened: Arc<dyn Any + Send + Sync>) {
+        self.queue.retain_other(opened);
+    }
+}
+
 impl Device {
     /// Allocates at least `bytes` that other processes can open by the handle. Every byte is 0.
     pub(crate) fn alloc_exported(
@@ -46,6 +54,13 @@ impl Device {
         core.enter(Call::Other, || ACTION.to_owned())?;
         let handle = core.backend.export(buffer.address())?;
         Ok((buffer, handle))
+    }
+
+    /// Waits for all work of all streams, also if this thread captures a graph, because memory that
+    /// the work may use is closed now.
+    pub(crate) fn finish_work(&self) {
+        // An error belongs to an earlier launch, and the next call of the device reports it too.
+        let _ = Arc::clone(&self.shared.core.backend).synchronize();
     }
 
     /// Opens memory that another process has [allocated](Self::alloc_exported) to the kernels of

@@ -11,8 +11,8 @@ use bytemuck::bytes_of;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    ArgMin, BitXor, Buffer, CheckedSum, CountNonzero, Device, Dot, Error, Input, Max, Min, MinMax,
-    Operation, Partial, RankError, RankTransport, Ranks, ReproducibleSum, Sum, TopK,
+    ArgMin, BitXor, Buffer, CheckedSum, CountNonzero, Device, DeviceError, Dot, Error, Input, Max,
+    Min, MinMax, Operation, Partial, RankError, RankTransport, Ranks, ReproducibleSum, Sum, TopK,
     reducer::{DeviceInput, Single},
 };
 
@@ -180,13 +180,39 @@ fn reduce(ranks: &Ranks<Any>, seed: u64) {
     // What the kernels cannot combine is refused, because the transport was given.
     let error = ranks.all_reducer::<f32, _>(TopK::<3>, 5).unwrap_err();
     assert!(matches!(error, RankError::Reduction(Error::NotExchanged { .. })), "{error}");
+    graphs(ranks);
+}
+
+/// A graph captures calls if no library takes part. Each launch is a new reduction.
+fn graphs(ranks: &Ranks<Any>) {
+    let device = ranks.device();
+    let mut shard = device.upload(&[0u32; 1000]).unwrap();
+    let mut total = device.alloc(1).unwrap();
+    let mut sum = ranks.all_reducer::<u32, _>(Sum, 1000).unwrap();
     let captured = device.capture(|stream| {
-        min.reduce_into(&one, &mut least, stream).map(drop).map_err(|error| match error {
-            RankError::Reduction(Error::Device(error)) => error,
-            error => panic!("{error:?}"),
-        })
+        for _ in 0..3 {
+            match sum.reduce_into(&shard, &mut total, stream) {
+                Ok(_) => {}
+                Err(RankError::Reduction(Error::Device(error))) => return Err(error),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        Ok(())
     });
-    assert!(captured.is_err(), "graphs cannot capture a call");
+    if ranks.transport() != RankTransport::Peers {
+        assert!(matches!(captured, Err(DeviceError::Capturing { .. })), "{captured:?}");
+        return;
+    }
+    let (graph, ()) = captured.unwrap();
+    // The graph keeps the memory of the other ranks open.
+    drop(sum);
+    let stream = device.stream().unwrap();
+    for value in 1..=5u32 {
+        shard.copy_from_host(&vec![value + ranks.rank(); 1000]).unwrap();
+        graph.launch(&stream).unwrap();
+        let expected: u64 = (0..ranks.ranks()).map(|rank| u64::from(1000 * (value + rank))).sum();
+        assert_eq!(total.copy_to_host().unwrap(), [expected]);
+    }
 }
 
 pub(crate) fn peers(meeting: Any, seed: u64) {

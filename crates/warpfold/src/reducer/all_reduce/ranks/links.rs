@@ -153,9 +153,8 @@ fn open(
 
 impl Drop for Links {
     fn drop(&mut self) {
-        // The kernels of this rank write into the memory of the others, which is closed now. An
-        // error belongs to an earlier launch, and the next call of the device reports it too.
-        let _ = self.device.synchronize();
+        // The kernels of this rank write into the memory of the others, which is closed now.
+        self.device.finish_work();
         self.opened.clear();
         if let Some(own) = self.own.take() {
             self.graves.lock().push((self.number, own));

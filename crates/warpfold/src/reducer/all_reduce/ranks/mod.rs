@@ -75,6 +75,13 @@ impl fmt::Display for RankTransport {
 /// it, and the next call works. If a rank does not come or leaves, the others get an error after
 /// the timeout of the rendezvous at the latest.
 ///
+/// # The end
+///
+/// If the transport is the memory of peers, ranks that drop the last of `Ranks` and of its reducers
+/// wait for each other, because memory that another process uses must not be freed. They wait for
+/// the timeout of the rendezvous at most, and leak the memory then. A thread that panics does not
+/// wait.
+///
 /// [`transport`]: Self::transport
 /// [`note`]: Self::note
 /// [`join_with`]: Self::join_with

@@ -26,7 +26,8 @@ use super::{
 /// rank's shard behind it.
 #[derive(Debug)]
 pub(super) struct Mailboxes {
-    links: Links,
+    /// A graph that has captured a call owns this too.
+    links: Arc<Links>,
     engine: Arc<Engine>,
     /// The words of 32 bits of a result.
     words: u32,
@@ -69,7 +70,7 @@ impl Posting {
         let raw_at = posted_bytes(1, room, ranks).next_multiple_of(ALIGNMENT);
         let size = raw_at + self.bytes as u64;
         let links = match Links::share(device, meeting, graves, number, size)? {
-            Ok(links) => links,
+            Ok(links) => Arc::new(links),
             Err(failed) => return Ok(Err(failed)),
         };
         let engine = self.engine;
@@ -103,6 +104,7 @@ impl Mailboxes {
         output: u64,
         stream: &Stream,
     ) -> Result<(), DeviceError> {
+        stream.retain_opened(Arc::clone(&self.links) as _);
         let ranks = self.ranks as u32;
         // Along x there are the words of a rank, in whole warps, and along y the ranks.
         let most = (MOST_THREADS / ranks / WARP * WARP).max(WARP);

@@ -27,6 +27,14 @@ use super::{
 /// host takes no part. If the transport is the host, each call waits, and exchanges the raw results
 /// by the rendezvous.
 ///
+/// # If a rank does not come
+///
+/// A kernel that waits in the memory of peers for more than the [timeout](Self::with_timeout) gives
+/// up, and leaves its output as it was. [`check`](Self::check) then says which rank did not come.
+/// NCCL waits without a limit. So a program should call `check` before it waits in another way,
+/// such as by [`Stream::synchronize`]: `check` and the drop of a reducer wait no longer than the
+/// timeout, and then end what waits. The output may hold anything after that.
+///
 /// Only whole arrays are reduced in this way. For rows there is
 /// [`AllRowReducer`](crate::AllRowReducer), within one process.
 ///
@@ -147,7 +155,8 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     ///
     /// The call returns without waiting, unless the [transport](Self::transport) is the host. Two
     /// calls of one reducer must not overlap: give them to the same stream, or let the stream of
-    /// the second call wait for that of the first. A graph cannot capture the call.
+    /// the second call wait for that of the first. A graph can capture the call if the transport is
+    /// the memory of peers. Each launch of the graph is then a call that all ranks make.
     ///
     /// # Errors
     ///
@@ -182,7 +191,6 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
         if target.len != 1 {
             return Err(Error::Output { len: target.len }.into());
         }
-        stream.check_waitable(device, "exchange results with other ranks")?;
         target.lend(device, stream, |output| {
             let raw = match carrier {
                 Carrier::Peers(mailboxes) => mailboxes.raw(),
