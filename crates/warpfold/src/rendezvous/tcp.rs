@@ -16,6 +16,8 @@ use super::{
 
 /// How long a rank waits before it looks again for a connection.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How long a rank tries one address of rank 0.
+const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Ranks that exchange bytes over TCP: rank 0 listens, and the others connect to it.
 ///
@@ -28,7 +30,9 @@ rendezvous!(TcpRendezvous);
 
 impl TcpRendezvous {
     /// Waits until all ranks have come. `address` is where rank 0 listens, for example
-    /// `"node7:29500"`, and is the same on all ranks. The timeout, which should be the same on all
+    /// `"node7:29500"`. On some machines their own name means an address that other machines do not
+    /// reach, such as 127.0.1.1. Rank 0 may then be given `"0.0.0.0:29500"`, which means all of its
+    /// addresses. The timeout, which should be the same on all
     /// ranks too, is how long rank 0 waits for the others, here and in later calls. The other ranks
     /// try to connect for as long, and wait twice as long for an answer.
     ///
@@ -119,8 +123,9 @@ fn connect(
 ) -> Result<TcpStream, RendezvousError> {
     loop {
         for address in addresses {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(stream) = TcpStream::connect_timeout(address, left.max(PAUSE)) else { continue };
+            // An address that does not answer must not take all the time.
+            let left = deadline.saturating_duration_since(Instant::now()).clamp(PAUSE, ATTEMPT);
+            let Ok(stream) = TcpStream::connect_timeout(address, left) else { continue };
             // If nobody listens at a port that the system gives to clients, the system may connect
             // the client with itself.
             let is_own = stream.local_addr().is_ok_and(|local| local == *address);

@@ -140,38 +140,20 @@ impl Gathered {
         (rank, shards): (u32, &Shards),
         output: u64,
         stream: &Stream,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), RankError> {
         let (from, to, bytes) =
             (self.raw.address(), self.all_raws.address(), gathered_bytes(self.bytes, 1));
+        let mut communicator = lock(&self.communicator);
+        if communicator.is_aborted() {
+            return Err(RankError::Broken);
+        }
         // SAFETY: the buffers have so many bytes, and dropping this waits for the work or aborts
         // it.
-        unsafe {
-            lock(&self.communicator).all_gather(from, to, bytes, stream, self.timeout)?;
-        }
-        let ranks = self.ranks as u32;
-        // A block has shared memory for a part of a tile of each rank, and for a note.
-        let part = self.exchange.per_tile.div_ceil(ranks) * words(self.bytes);
-        let shape = LaunchShape {
-            // Behind work that is not ours, nothing is gained by beginning early.
-            overlap: Overlap::Never,
-            ..LaunchShape::linear(1, MOST_THREADS, 4 * (ranks * part + 1))
-        };
-        let bases: Vec<u64> = shards.bases().collect();
-        // The kernel has as many arguments as there can be ranks, and does not use those of ranks
-        // that there are not.
-        let each = || (0..MOST_DEVICES).map(|of| of.min(self.ranks - 1));
-        let mut args: Vec<_> = each().map(|of| Arg::Pointer(to + (of * bytes) as u64)).collect();
-        args.extend(each().map(|of| Arg::U64(bases[of])));
-        args.extend([
-            Arg::Pointer(output),
-            Arg::U32(1),
-            Arg::U32(rank),
-            Arg::U32(ranks),
-            Arg::U32(shards.present()),
-            // Nobody waits, because there are no mailboxes.
-            Arg::U64(0),
-        ]);
-        args.extend(each().map(|_| Arg::Pointer(0)));
+        unsafe { communicator.all_gather(from, to, bytes, stream, self.timeout)? };
+        drop(communicator);
+        let (exchange, ranks) = (self.exchange, self.ranks);
+        let (shape, args) =
+            combine(exchange, self.bytes, (rank as usize, ranks), shards, to, output);
         // SAFETY: the kernel reads the raw results that NCCL has left in a buffer of this device,
         // and writes one to the output.
         unsafe { stream.launch(self.engine.kernel(), shape, &args)? };
@@ -194,9 +176,93 @@ impl Gathered {
     }
 }
 
+/// The shape and the arguments of the launch that combines the raw results of `bytes` bytes of so
+/// many ranks, which are at `raws`, and writes the result to `output`.
+fn combine(
+    exchange: Exchange,
+    bytes: usize,
+    (rank, ranks): (usize, usize),
+    shards: &Shards,
+    raws: u64,
+    output: u64,
+) -> (LaunchShape, Vec<Arg>) {
+    // A block has shared memory for a part of a tile of each rank, and for a note.
+    let part = exchange.per_tile.div_ceil(ranks as u32) * words(bytes);
+    let shape = LaunchShape {
+        // Behind work that is not ours, nothing is gained by beginning early.
+        overlap: Overlap::Never,
+        ..LaunchShape::linear(1, MOST_THREADS, 4 * (ranks as u32 * part + 1))
+    };
+    let bases: Vec<u64> = shards.bases().collect();
+    // The kernel has as many arguments as there can be ranks, and does not use those of ranks that
+    // there are not.
+    let each = || (0..MOST_DEVICES).map(|of| of.min(ranks - 1));
+    let raw = |of: usize| Arg::Pointer(raws + (of * gathered_bytes(bytes, 1)) as u64);
+    let mut args: Vec<_> = each().map(raw).collect();
+    args.extend(each().map(|of| Arg::U64(bases[of])));
+    args.extend([
+        Arg::Pointer(output),
+        Arg::U32(1),
+        Arg::U32(rank as u32),
+        Arg::U32(ranks as u32),
+        Arg::U32(shards.present()),
+        // Nobody waits, because there are no mailboxes.
+        Arg::U64(0),
+    ]);
+    args.extend(each().map(|_| Arg::Pointer(0)));
+    (shape, args)
+}
+
 impl Drop for Gathered {
     fn drop(&mut self) {
         // Freeing the memory would wait for the work without a limit.
         let _ = self.check();
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use crate::{
+        ptx::{EmbeddedKernel, reduce},
+        reducer::{Indexed, all_reduce::kernels::exchange_of},
+    };
+
+    use super::*;
+
+    /// Combines raw results that lie where NCCL leaves them.
+    fn combined<R: bytemuck::Pod>(kernel: &EmbeddedKernel, shards: &[(u64, R)]) -> R {
+        let (device, bytes, ranks) = (Device::simulator(), size_of::<R>(), shards.len());
+        let exchange = exchange_of(kernel, bytes).unwrap();
+        let mut gathered = vec![0u8; gathered_bytes(bytes, 1) * ranks];
+        for ((_, raw), place) in shards.iter().zip(gathered.chunks_mut(gathered_bytes(bytes, 1))) {
+            place[..bytes].copy_from_slice(bytemuck::bytes_of(raw));
+        }
+        let (gathered, output) = (device.upload(&gathered).unwrap(), device.alloc(1).unwrap());
+        let lengths = Shards::new(shards.iter().map(|shard| shard.0).collect());
+        let (raws, out) = (gathered.address(), output.address());
+        let (shape, args) = combine(exchange, bytes, (ranks - 1, ranks), &lengths, raws, out);
+        let engine = device.attached::<Cache>().engine(&device, exchange.direct, bytes).unwrap();
+        // SAFETY: as in `Gathered::launch`.
+        unsafe { device.launch(engine.kernel(), shape, &args).unwrap() };
+        output.copy_to_host().unwrap()[0]
+    }
+
+    #[test]
+    fn gathered_results_are_combined_in_the_order_of_the_ranks() {
+        for ranks in 1..=8u64 {
+            let shards: Vec<_> = (0..ranks).map(|rank| (10, 1.5f32 * rank as f32)).collect();
+            let expected = 1.5 * (ranks * (ranks - 1) / 2) as f32;
+            assert_eq!(combined(&reduce::sum::f32, &shards).to_bits(), f32::to_bits(expected));
+            let shards: Vec<_> = (0..ranks).map(|rank| (10, 40 - rank as u8)).collect();
+            assert_eq!(combined(&reduce::min::u8, &shards), 41 - ranks as u8);
+        }
+        let shards = [
+            (3, Indexed::new(5.0f64, 2)),
+            (0, Indexed::new(9.0, 0)),
+            (7, Indexed::new(6.0, 4)),
+            (2, Indexed::new(6.0, 0)),
+        ];
+        let found = combined(&reduce::argmax::f64, &shards);
+        assert_eq!((found.value, found.index), (6.0, 7));
     }
 }

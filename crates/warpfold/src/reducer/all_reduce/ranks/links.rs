@@ -164,7 +164,69 @@ impl Drop for Links {
 
 #[cfg(all(test, feature = "simulator", feature = "testing"))]
 mod tests {
+    use std::{net::TcpListener, thread, time::Duration};
+
+    use crate::{TcpRendezvous, testing::Faults};
+
     use super::*;
+
+    /// What two ranks, each with one of these devices, get when they share memory, and what they
+    /// tell each other about memory that they have closed.
+    fn share(devices: [&Device; 2]) -> [Result<Links, String>; 2] {
+        let timeout = Duration::from_secs(30);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let share = |device: &Device, mut meeting: TcpRendezvous| {
+            let graves = Arc::default();
+            let links = Links::share(device, &mut meeting, &graves, 5, 1000).unwrap();
+            links.map_err(|failed| RankError::from(failed).to_string())
+        };
+        thread::scope(|scope| {
+            let other = scope
+                .spawn(|| share(devices[1], TcpRendezvous::new(address, 1, 2, timeout).unwrap()));
+            let own = share(devices[0], TcpRendezvous::listening(listener, 2, timeout).unwrap());
+            [own, other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn ranks_share_memory_or_all_of_them_learn_which_one_cannot() {
+        let (mut shared, mut failed) = (0, 0);
+        // The device of rank 1 is lost at one of its calls.
+        for k in 0..12 {
+            let healthy = Device::simulator();
+            let ill = Device::simulator().with_faults(Faults::none().lost(k)).unwrap();
+            match share([&healthy, &ill]) {
+                [Ok(first), Ok(second)] => {
+                    shared += 1;
+                    // Each knows the address of both.
+                    assert_eq!(first.address(0), second.address(0));
+                    assert_eq!(first.address(1), second.address(1));
+                    assert_eq!(healthy.live_allocations(), 1);
+                    let graves = [&first, &second].map(|links| Arc::clone(&links.graves));
+                    drop((first, second));
+                    let closed = graves.each_ref().map(|graves| graves.to_bytes());
+                    let closed: Vec<_> = closed.iter().map(Vec::as_slice).collect();
+                    for graves in &graves {
+                        graves.free(&closed);
+                    }
+                }
+                [Err(first), Err(second)] => {
+                    failed += 1;
+                    assert!(first.starts_with("rank 1 has failed: cannot"), "{first}");
+                    assert!(second.starts_with("cannot"), "{second}");
+                }
+                different => panic!("call {k}: {different:?}"),
+            }
+            assert_eq!([&healthy, &ill].map(Device::live_allocations), [0, 0], "call {k}");
+        }
+        assert!(shared > 0 && failed > 3, "{shared} have shared memory, {failed} have not");
+        // There is no memory on rank 0.
+        let ill = Device::simulator().with_faults(Faults::none().alloc(0)).unwrap();
+        let [first, second] = share([&ill, &Device::simulator()]).map(Result::unwrap_err);
+        assert!(first.starts_with("cannot allocate"), "{first}");
+        assert!(second.starts_with("rank 0 has failed: cannot allocate"), "{second}");
+    }
 
     #[test]
     fn what_all_ranks_have_closed_is_freed_and_the_rest_is_leaked() {

@@ -168,7 +168,7 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     /// - [`RankError::Reduction`] with an error of [`Reducer::reduce_into`];
     /// - [`RankError::Calls`], [`RankError::Rank`], [`RankError::Rendezvous`] and
     ///   [`RankError::Message`] if the transport is the host;
-    /// - [`RankError::Broken`] if an earlier call has failed on all ranks.
+    /// - [`RankError::Broken`] if NCCL is the transport, and has not ended an earlier call in time.
     ///
     /// If the transport is the host, the other ranks learn of an error of this rank as
     /// [`RankError::Rank`]. Otherwise they wait for its result until their timeout, and
