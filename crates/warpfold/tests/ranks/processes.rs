@@ -50,11 +50,15 @@ const CASES: [(&str, Work); 9] = [
 ];
 
 /// The ranks of other processes. Those that are left are killed when this is dropped.
-struct Others(Vec<(u32, Child)>);
+struct Others {
+    children: Vec<(u32, Child)>,
+    /// The rank that is to fail, whose messages are not shown.
+    failing: Option<u32>,
+}
 
 impl Drop for Others {
     fn drop(&mut self) {
-        for (_, child) in &mut self.0 {
+        for (_, child) in &mut self.children {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -68,8 +72,8 @@ impl Others {
         others: impl IntoIterator<Item = u32>,
         ranks: u32,
         place: &Place,
-        timeout: Duration,
-        seed: u64,
+        (timeout, seed): (Duration, u64),
+        failing: Option<u32>,
     ) -> Self {
         let at = match place {
             Place::Tcp(_, address) => address.to_string(),
@@ -89,16 +93,17 @@ impl Others {
                 .envs(VARIABLES.into_iter().zip(values))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
+                .stderr(if failing == Some(rank) { Stdio::null() } else { Stdio::inherit() })
                 .spawn();
             (rank, child.unwrap())
         };
-        Self(others.into_iter().map(start).collect())
+        Self { children: others.into_iter().map(start).collect(), failing }
     }
 
-    /// Waits for the end of these ranks, of which only the killed ones fail.
-    fn end(mut self, killed: Option<u32>) {
+    /// Waits for the end of these ranks, of which only the one that is to fail does so.
+    fn end(mut self) {
         let begin = Instant::now();
-        for (rank, child) in &mut self.0 {
+        for (rank, child) in &mut self.children {
             let status = loop {
                 if let Some(status) = child.try_wait().unwrap() {
                     break status;
@@ -106,7 +111,7 @@ impl Others {
                 assert!(begin.elapsed() < 2 * LONG, "rank {rank} does not end");
                 sleep(Duration::from_millis(5));
             };
-            assert_eq!(status.success(), Some(*rank) != killed, "rank {rank}: {status}");
+            assert_eq!(status.success(), Some(*rank) != self.failing, "rank {rank}: {status}");
         }
     }
 }
@@ -128,12 +133,12 @@ fn a_rank() {
 }
 
 /// Does the same in this process as rank 0, and in others as the other ranks.
-pub(crate) fn on_processes(case: &str, ranks: u32, place: &Place, killed: Option<u32>) {
+pub(crate) fn on_processes(case: &str, ranks: u32, place: &Place, failing: Option<u32>) {
     let (_, work) = CASES.into_iter().find(|(name, _)| *name == case).expect("a case");
     let seed = seed::random().random();
-    let others = Others::start(case, 1..ranks, ranks, place, LONG, seed);
+    let others = Others::start(case, 1..ranks, ranks, place, (LONG, seed), failing);
     work(place.come(0, ranks, LONG).unwrap(), seed);
-    others.end(killed);
+    others.end();
 }
 
 fn reduces(meeting: Any, seed: u64) {
@@ -215,27 +220,26 @@ fn a_killed_process_is_an_error_of_the_others() {
     // Through files, the others find out by the timeout.
     let place = Place::folder();
     let timeout = Duration::from_secs(2);
-    let others = Others::start("is_killed", 1..3, 3, &place, timeout, 0);
+    let others = Others::start("is_killed", 1..3, 3, &place, (timeout, 0), Some(2));
     is_killed(place.come(0, 3, timeout).unwrap(), 0);
-    others.end(Some(2));
+    others.end();
     assert!(!place.is_clean(), "the killed process has not cleaned up");
     // The next run in the same folder works, whatever is there.
     on_processes("reduces", 3, &place, None);
 }
 
-/// A rank that joins has a sum.
 #[test]
 fn a_process_that_never_comes_is_an_error_of_the_others() {
     for place in Place::both() {
         let timeout = Duration::from_secs(2);
         // Rank 2 of 3 is not started. The other process fails, too.
-        let others = Others::start("reduces", [1], 3, &place, timeout, 0);
+        let others = Others::start("reduces", [1], 3, &place, (timeout, 0), Some(1));
         let error = place.come(0, 3, timeout).map(drop).unwrap_err();
         assert!(
             matches!(error, RendezvousError::Missing { rank: 1 | 2, .. }),
             "a slow machine may not have started rank 1 either: {error}"
         );
-        others.end(Some(1));
+        others.end();
     }
 }
 
