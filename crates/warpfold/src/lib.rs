@@ -20,7 +20,8 @@
 //! ```
 //!
 //! The module [`reducer`] has the operations, and its documentation states the rules that hold for
-//! all of them. The module [`device`] has buffers, streams and graphs.
+//! all of them. The module [`device`] has buffers, streams and graphs. The devices of one process
+//! are a [`Group`], and those of several processes [`Ranks`], which meet by a [`rendezvous`].
 //!
 //! # Features
 //!

@@ -11,7 +11,10 @@ use std::{
 };
 
 use crate::{
-    device::{Buffer, Device, DeviceError, ipc::Opened},
+    device::{
+        Buffer, Device, DeviceError,
+        ipc::{HANDLE_BYTES, Opened},
+    },
     rendezvous::Rendezvous,
 };
 
@@ -143,7 +146,7 @@ fn open(
     handles: &[Vec<u8>],
 ) -> Result<Vec<Option<Opened>>, DeviceError> {
     let handles = (0..).zip(handles);
-    let opened = handles.map(|(rank, handle)| match <[u8; _]>::try_from(&handle[..]) {
+    let opened = handles.map(|(rank, handle)| match <[u8; HANDLE_BYTES]>::try_from(&handle[..]) {
         _ if rank == own => Ok(None),
         Ok(handle) => device.open_exported(handle).map(Some),
         Err(_) => Err(DeviceError::OtherDevice("handle")),
