@@ -196,6 +196,9 @@ macro_rules! functions {
                     bytes: usize,
                     stream: CUstream,
                 );
+                fn cuIpcGetMemHandle(handle: *mut CUipcMemHandle, address: CUdeviceptr);
+                fn cuIpcOpenMemHandle_v2(address: *mut CUdeviceptr, handle: CUipcMemHandle, flags: c_uint);
+                fn cuIpcCloseMemHandle(address: CUdeviceptr);
                 fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
                 fn cuMemsetD16Async(address: CUdeviceptr, value: u16, count: usize, stream: CUstream);
                 fn cuMemsetD32_v2(address: CUdeviceptr, value: c_uint, count: usize);

@@ -3,7 +3,7 @@
 //!
 //! [`load`] opens the system's library, `libnccl.so.2`. Its functions are the methods of an
 //! [`Nccl`]; each has its name and its signature in nccl.h. Only those are there with which the
-//! GPUs of one process gather bytes.
+//! GPUs of one process, or one GPU of each of several processes, gather bytes.
 //!
 //! ```
 //! match cuda_driver::nccl::load() {
@@ -13,7 +13,7 @@
 //! ```
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
     fmt, mem,
     sync::OnceLock,
 };
@@ -34,12 +34,74 @@ pub const NCCL_SUCCESS: ncclResult_t = 0;
 /// The type of bytes.
 pub const NCCL_UINT8: ncclDataType_t = 1;
 
+/// The code of a call that goes on in the background.
+pub const NCCL_IN_PROGRESS: ncclResult_t = 7;
+
 /// What a function returns: 0, or the number of an error.
 pub type ncclResult_t = c_int;
 /// The number of a type of elements.
 pub type ncclDataType_t = c_int;
 /// A GPU's part of a communicator.
 pub type ncclComm_t = *mut c_void;
+
+/// What rank 0 tells the other ranks of a new communicator, so that they find each other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ncclUniqueId {
+    /// Bytes that only NCCL understands.
+    pub internal: [c_char; 128],
+}
+
+/// Settings of a communicator, as they were in NCCL 2.18. Later versions accept them, because they
+/// say their size and version.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ncclConfig_t {
+    size: usize,
+    magic: c_uint,
+    version: c_uint,
+    /// 0 if calls return [`NCCL_IN_PROGRESS`] rather than wait for other ranks.
+    pub blocking: c_int,
+    cgaClusterSize: c_int,
+    minCTAs: c_int,
+    maxCTAs: c_int,
+    netName: *const c_char,
+    splitShare: c_int,
+}
+
+impl ncclConfig_t {
+    /// Settings that leave all to NCCL, except whether calls wait.
+    ///
+    /// ```
+    /// assert_eq!(cuda_driver::nccl::ncclConfig_t::new(false).blocking, 0);
+    /// ```
+    #[must_use]
+    pub const fn new(blocking: bool) -> Self {
+        /// `NCCL_CONFIG_UNDEF_INT`.
+        const UNDEFINED: c_int = c_int::MIN;
+        Self {
+            size: size_of::<Self>(),
+            magic: 0xcafe_beef,
+            version: OLDEST.0,
+            blocking: blocking as c_int,
+            cgaClusterSize: UNDEFINED,
+            minCTAs: UNDEFINED,
+            maxCTAs: UNDEFINED,
+            netName: std::ptr::null(),
+            splitShare: UNDEFINED,
+        }
+    }
+}
+
+// The layout of nccl.h 2.18 on 64-bit hosts.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(size_of::<ncclUniqueId>() == 128 && align_of::<ncclUniqueId>() == 1);
+    assert!(size_of::<ncclConfig_t>() == 48 && align_of::<ncclConfig_t>() == 8);
+    assert!(mem::offset_of!(ncclConfig_t, blocking) == 16);
+    assert!(mem::offset_of!(ncclConfig_t, netName) == 32);
+    assert!(mem::offset_of!(ncclConfig_t, splitShare) == 40);
+};
 
 /// A version of NCCL, as `ncclGetVersion` encodes it: 10000 × major + 100 × minor + patch.
 ///
@@ -143,6 +205,15 @@ table! {
     fn ncclGetVersion(version: *mut c_int) -> ncclResult_t;
     fn ncclGetErrorString(code: ncclResult_t) -> *const c_char;
     fn ncclCommInitAll(comms: *mut ncclComm_t, count: c_int, devices: *const c_int) -> ncclResult_t;
+    fn ncclGetUniqueId(id: *mut ncclUniqueId) -> ncclResult_t;
+    fn ncclCommInitRankConfig(
+        comm: *mut ncclComm_t,
+        ranks: c_int,
+        id: ncclUniqueId,
+        rank: c_int,
+        config: *mut ncclConfig_t,
+    ) -> ncclResult_t;
+    fn ncclCommGetAsyncError(comm: ncclComm_t, code: *mut ncclResult_t) -> ncclResult_t;
     fn ncclCommAbort(comm: ncclComm_t) -> ncclResult_t;
     fn ncclGroupStart() -> ncclResult_t;
     fn ncclGroupEnd() -> ncclResult_t;
@@ -209,10 +280,57 @@ mod tests {
 
     use super::*;
 
+    /// The functions of the stand-in that have an answer. The settings are those of nccl.h 2.18.
+    const STAND_IN: &str = r#"
+        #include <limits.h>
+        #include <stddef.h>
+
+        const char *ncclGetErrorString(int code) { return code == 3 ? "why" : 0; }
+
+        typedef struct { char internal[128]; } ncclUniqueId;
+        typedef struct {
+            size_t size;
+            unsigned int magic;
+            unsigned int version;
+            int blocking;
+            int cgaClusterSize;
+            int minCTAs;
+            int maxCTAs;
+            const char *netName;
+            int splitShare;
+        } ncclConfig_t;
+
+        int ncclGetUniqueId(ncclUniqueId *id) {
+            for (int i = 0; i < 128; i++) id->internal[i] = (char)(i + 1);
+            return 0;
+        }
+
+        static int checks;
+
+        /* Returns which argument is wrong, or that the call goes on in the background. */
+        int ncclCommInitRankConfig(void **comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config) {
+            if (ranks != 3 || rank != 2) return 1;
+            for (int i = 0; i < 128; i++) if (id.internal[i] != (char)(i + 1)) return 2;
+            if (config->size != sizeof *config || config->magic != 0xcafebeef) return 3;
+            if (config->version != 21800 || config->blocking != 0 || config->netName) return 4;
+            if (config->cgaClusterSize != INT_MIN || config->minCTAs != INT_MIN) return 5;
+            if (config->maxCTAs != INT_MIN || config->splitShare != INT_MIN) return 6;
+            *comm = &checks;
+            return 7;
+        }
+
+        /* The call in the background ends when it was asked for twice. */
+        int ncclCommGetAsyncError(void *comm, int *code) {
+            if (comm != &checks) return 4;
+            *code = ++checks < 2 ? 7 : 0;
+            return 0;
+        }
+    "#;
+
     /// A stand-in library of this version, whose functions return 0, without some of them. `None`
     /// if there is no C compiler, which is said in one line.
     fn stand_in(version: u32, code: i32, omit: &[&str]) -> Option<Result<Nccl, NcclError>> {
-        let mut source = String::new();
+        let mut source = STAND_IN.to_owned();
         for name in
             ["ncclCommInitAll", "ncclCommAbort", "ncclGroupStart", "ncclGroupEnd", "ncclAllGather"]
         {
@@ -220,11 +338,6 @@ mod tests {
                 writeln!(source, "int {name}(void) {{ return 0; }}").unwrap();
             }
         }
-        writeln!(
-            source,
-            "const char *ncclGetErrorString(int code) {{ return code == 3 ? \"why\" : 0; }}"
-        )
-        .unwrap();
         writeln!(
             source,
             "int ncclGetVersion(int *version) {{ *version = {version}; return {code}; }}"
@@ -261,6 +374,34 @@ mod tests {
         let error = stand_in(22_003, 0, &["ncclAllGather"]).unwrap().unwrap_err();
         assert!(
             matches!(error, NcclError::SymbolMissing { symbol: "ncclAllGather", .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn ranks_make_a_communicator_with_all_their_arguments() {
+        let Some(nccl) = stand_in(21_800, 0, &[]) else { return };
+        let nccl = nccl.unwrap();
+        let mut id = ncclUniqueId { internal: [0; 128] };
+        let mut comm = std::ptr::null_mut();
+        let mut config = ncclConfig_t::new(false);
+        let mut code = NCCL_SUCCESS;
+        // SAFETY: the pointers are to live variables.
+        unsafe {
+            assert_eq!(nccl.ncclGetUniqueId(&raw mut id), NCCL_SUCCESS);
+            let made = nccl.ncclCommInitRankConfig(&raw mut comm, 3, id, 2, &raw mut config);
+            assert_eq!(made, NCCL_IN_PROGRESS);
+            assert_eq!(nccl.ncclCommGetAsyncError(comm, &raw mut code), NCCL_SUCCESS);
+            assert_eq!(code, NCCL_IN_PROGRESS);
+            assert_eq!(nccl.ncclCommGetAsyncError(comm, &raw mut code), NCCL_SUCCESS);
+            assert_eq!(code, NCCL_SUCCESS);
+            // An argument that is not the one that the stand-in expects.
+            let made = nccl.ncclCommInitRankConfig(&raw mut comm, 3, id, 1, &raw mut config);
+            assert_eq!(made, 1);
+        }
+        let error = stand_in(21_800, 0, &["ncclCommAbort"]).unwrap().unwrap_err();
+        assert!(
+            matches!(error, NcclError::SymbolMissing { symbol: "ncclCommAbort", .. }),
             "{error}"
         );
     }

@@ -132,6 +132,20 @@ impl<T> Sample for *const T {
     }
 }
 
+impl Sample for CUipcMemHandle {
+    fn sample(position: u64) -> Self {
+        // All bytes are different.
+        Self { reserved: std::array::from_fn(|byte| (byte as u64 + 64 * position) as c_char) }
+    }
+
+    fn word(self) -> u64 {
+        // As `handle_word` in fake_cuda.c.
+        self.reserved
+            .iter()
+            .fold(0, |word: u64, &byte| word.wrapping_mul(31).wrapping_add(u64::from(byte as u8)))
+    }
+}
+
 unsafe extern "system" fn callback(_: CUstream, _: CUresult, _: *mut c_void) {}
 unsafe extern "system" fn host_function(_: *mut c_void) {}
 unsafe extern "system" fn shared_bytes(_: c_int) -> usize {
@@ -194,6 +208,7 @@ fn in_plain_c(rust: &str) -> String {
         | "CUgraphNode" | "CUgraphExec" | "CUstreamCallback" | "CUhostFn"
         | "CUoccupancyB2DSize" => "void *".to_owned(),
         "CUdevice" => "int".to_owned(),
+        "CUipcMemHandle" => "struct handle".to_owned(),
         "CUdeviceptr" => "unsigned long long".to_owned(),
         number if number.starts_with("CU") => "unsigned int".to_owned(),
         plain => plain.to_owned(),
@@ -216,6 +231,7 @@ fn in_fake(omit: &[&str]) -> String {
             .map(|(i, c)| match c.as_str() {
                 "int" => format!("(unsigned int)a{i}"),
                 "void *" => format!("(uintptr_t)a{i}"),
+                "struct handle" => format!("handle_word(a{i})"),
                 _ => format!("a{i}"),
             })
             .collect();
@@ -436,6 +452,7 @@ fn layouts_are_those_of_cuda_h() {
         };
     }
     layout!(CUuuid { bytes });
+    layout!(CUipcMemHandle { reserved });
     layout!(CUlaunchAttributeValue {
         cooperative,
         clusterDim,

@@ -117,6 +117,14 @@ pub struct CUuuid {
     pub bytes: [c_char; 16],
 }
 
+/// A handle by which another process opens memory of a device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CUipcMemHandle {
+    /// Bytes that only the driver understands.
+    pub reserved: [c_char; 64],
+}
+
 /// How many blocks a cluster has along each axis.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -313,6 +321,7 @@ pub struct CUgraphExecUpdateResultInfo {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<CUuuid>() == 16 && align_of::<CUuuid>() == 1);
+    assert!(size_of::<CUipcMemHandle>() == 64 && align_of::<CUipcMemHandle>() == 1);
     assert!(
         size_of::<CUlaunchAttributeClusterDim>() == 12
             && align_of::<CUlaunchAttributeClusterDim>() == 4
@@ -421,6 +430,8 @@ constants! {
     /// The stream captures.
     CU_STREAM_CAPTURE_STATUS_ACTIVE: CUstreamCaptureStatus = 1;
 
+    /// Access from the current device to the device of the memory is enabled when it is needed.
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: c_uint = 1;
     /// Every stream of every device may use the memory.
     CU_MEM_ATTACH_GLOBAL: c_uint = 1;
     /// All details of a graph are written.

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! The module [`reducer`] has the operations, and its documentation states the rules that hold for
-//! all of them. The module [`device`] has buffers, streams and graphs.
+//! all of them. The module [`device`] has buffers, streams and graphs. The devices of one process
+//! are a [`Group`], and those of several processes [`Ranks`], which meet by a [`rendezvous`].
 //!
 //! # Features
 //!
@@ -52,6 +53,7 @@ pub mod device;
 pub mod host_memory;
 mod ptx;
 pub mod reducer;
+pub mod rendezvous;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -67,12 +69,14 @@ pub use reducer::{
     BinStatus, BitAnd, BitOr, BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero,
     CountWhere, DeviceArrays, Dot, Error, ExpSum, Extremes, Group, GroupGraph, GroupReducer,
     Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, Ranked, Reducer,
-    ReproducibleSum, RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer,
-    SegmentStatus, SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer,
-    Sum, SumAbs, SumSquares, TopK, Transport, TreeOperation, TreeReducer, Whole, WideSum,
-    WrappingSum, even_ranges,
+    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, RankError,
+    RankReducer, RankTransport, Ranked, Ranks, Reducer, ReproducibleSum, RowOperation, RowReducer,
+    RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats,
+    SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK,
+    Transport, TreeOperation, TreeReducer, Whole, WideSum, WrappingSum, even_ranges,
 };
+
+pub use rendezvous::{FileRendezvous, Rendezvous, RendezvousError, TcpRendezvous};
 
 /// Makes the example in the README a test.
 #[cfg(doctest)]

@@ -25,7 +25,7 @@ use crate::{
     exchange::{Sending, receive, receive_any, wait_until},
     message::{Kind, Message},
     reducer::MpiReducer,
-    verdict::{ROOT, call, message, verdict, whole},
+    verdict::{ROOT, all_bytes, call, gathered, message, verdict, whole},
 };
 
 /// How long ranks wait for one another, unless the program says otherwise. A rank may have much
@@ -36,6 +36,10 @@ const TIMEOUT: Duration = Duration::from_mins(10);
 /// in the same order.
 ///
 /// A communicator stays in the thread that has made it. Drop it before MPI is finalised.
+///
+/// A reference to a communicator is a [`Rendezvous`](warpfold::Rendezvous), so that
+/// [`Ranks::join`](warpfold::Ranks::join) takes one: the kernels of the ranks then exchange results
+/// without the hosts, if their GPUs can. Calls of it count as calls of this.
 pub struct MpiCommunicator {
     /// `None` only while this is dropped.
     mpi: Option<Mpi>,
@@ -263,19 +267,41 @@ impl MpiCommunicator {
         Message { kind: Kind::Failed, of: self.rank(), n: 0, call, payload }
     }
 
-    /// Gives rank 0 this rank's message, and returns what rank 0 makes of all messages.
+    /// Exchanges messages that hold partial results.
     fn exchange<T: Item, O: Operation<T>>(&self, own: Message) -> Result<Message, Error> {
+        self.exchange_by(own, verdict::<T, O>)
+    }
+
+    /// Sends these bytes to all ranks, and returns those of all of them.
+    pub(crate) fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let (call, payload) = ("all_gather".to_owned(), bytes.to_vec());
+        let own = Message { kind: Kind::Bytes, of: self.rank(), n: 0, call, payload };
+        all_bytes(&self.exchange_by(own, gathered)?, self.size())
+    }
+
+    /// How long rank 0 waits for the others.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Gives rank 0 this rank's message, and returns what rank 0 makes of all messages by
+    /// `verdict`.
+    fn exchange_by(
+        &self,
+        own: Message,
+        verdict: impl FnOnce(&[Vec<u8>], Message) -> Message,
+    ) -> Result<Message, Error> {
         if self.is_poisoned.get() {
             Err(Error::Poisoned)
         } else if self.rank() == ROOT {
-            Ok(self.judge::<T, O>(own))
+            Ok(self.judge(own, verdict))
         } else {
             self.ask(&own)
         }
     }
 
     /// Rank 0 waits for the other ranks, and tells them the result.
-    fn judge<T: Item, O: Operation<T>>(&self, own: Message) -> Message {
+    fn judge(&self, own: Message, verdict: impl FnOnce(&[Vec<u8>], Message) -> Message) -> Message {
         let mut messages = vec![Vec::new(); self.size() as usize];
         messages[ROOT as usize] = own.to_bytes();
         // A rank sends nothing more before it has the answer, so that each message is the only one
@@ -295,7 +321,7 @@ impl MpiCommunicator {
                 let n = self.timeout.as_millis() as u64;
                 Message { kind: Kind::Missing, of, n, payload: Vec::new(), ..own }
             }
-            None => verdict::<T, O>(&messages, own),
+            None => verdict(&messages, own),
         };
         let mut sending = Sending::start(self.ranks(), ROOT + 1..self.size(), verdict.to_bytes());
         let all_sent = wait_until(Instant::now() + self.timeout, || sending.is_done());

@@ -16,7 +16,8 @@
 //! The partial results travel through the hosts, because they are a few bytes long. Rank 0 gets
 //! those of all ranks, [appends](warpfold::Partial::append) them in the order of the ranks, and
 //! sends the result to all. [`MpiReducer::reduce_into`] leaves the result on the device of each
-//! rank, in the order of a stream.
+//! rank, in the order of a stream. [`warpfold::Ranks`] does so without the hosts in between, if the
+//! GPUs can reach each other. It takes `&MpiCommunicator` as its rendezvous.
 //!
 //! # Bits
 //!
@@ -40,6 +41,7 @@ mod error;
 mod exchange;
 mod message;
 mod reducer;
+mod rendezvous;
 mod verdict;
 
 pub use communicator::MpiCommunicator;

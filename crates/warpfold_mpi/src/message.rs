@@ -22,10 +22,12 @@ pub(crate) enum Kind {
     Missing,
     /// The rank `of` has sent something else than a message.
     NoMessage,
+    /// The payload is what a rank sends to all, or what rank 0 has got from all.
+    Bytes,
 }
 
-const KINDS: [Kind; 5] =
-    [Kind::Result, Kind::Failed, Kind::OtherCall, Kind::Missing, Kind::NoMessage];
+const KINDS: [Kind; 6] =
+    [Kind::Result, Kind::Failed, Kind::OtherCall, Kind::Missing, Kind::NoMessage, Kind::Bytes];
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -96,6 +98,7 @@ mod tests {
             (Kind::OtherCall, "a", b"b"),
             (Kind::Missing, "\u{e4}", &[]),
             (Kind::NoMessage, "a", &[]),
+            (Kind::Bytes, "all_gather", &[7]),
         ] {
             let message =
                 Message { kind, of: 7, n: u64::MAX, call: call.into(), payload: payload.to_vec() };
@@ -121,7 +124,7 @@ mod tests {
             Message::from_bytes(&bytes)
         };
         assert_eq!(changed(0, 0), None, "the mark");
-        assert_eq!(changed(16, 5), None, "the kind");
+        assert_eq!(changed(16, 6), None, "the kind");
         assert_eq!(changed(31, 1), None, "the length of the call");
         assert_eq!(changed(32, 0xff), None, "the call is UTF-8");
         assert_eq!(Message::from_bytes(&[]), None);

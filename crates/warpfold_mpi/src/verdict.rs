@@ -36,38 +36,94 @@ fn partial<T: Item, O: Operation<T>>(message: &Message) -> Option<Partial<T, O>>
     Some(Partial::from_raw(raw, message.n))
 }
 
+/// The messages of all ranks, or what rank 0 answers if one of them is not as it must be.
+fn read(messages: &[Vec<u8>], own: &Message) -> Result<Vec<Message>, Message> {
+    let read = |(of, bytes): (u32, &Vec<u8>)| {
+        let wrong = |kind, payload| Err(wrong(kind, of, payload, own));
+        match Message::from_bytes(bytes) {
+            None => wrong(Kind::NoMessage, Vec::new()),
+            Some(message) if message.call != own.call => {
+                wrong(Kind::OtherCall, message.call.into_bytes())
+            }
+            Some(message) if message.kind == Kind::Failed => wrong(Kind::Failed, message.payload),
+            Some(message) => Ok(message),
+        }
+    };
+    (0..).zip(messages).map(read).collect()
+}
+
+/// What rank 0 answers if the message of rank `of` is not as it must be.
+fn wrong(kind: Kind, of: u32, payload: Vec<u8>, own: &Message) -> Message {
+    Message { kind, of, n: 0, payload, call: own.call.clone() }
+}
+
 /// What rank 0 answers to the messages of all ranks, in their order. Its own is the first.
 pub(crate) fn verdict<T: Item, O: Operation<T>>(messages: &[Vec<u8>], own: Message) -> Message {
+    let messages = match read(messages, &own) {
+        Ok(messages) => messages,
+        Err(verdict) => return verdict,
+    };
     let mut whole = Partial::EMPTY;
-    for (of, bytes) in (0..).zip(messages) {
-        let wrong = |kind, payload| Message { kind, of, n: 0, payload, call: own.call.clone() };
-        let Some(message) = Message::from_bytes(bytes) else {
-            return wrong(Kind::NoMessage, Vec::new());
-        };
-        if message.call != own.call {
-            return wrong(Kind::OtherCall, message.call.into_bytes());
-        }
-        if message.kind == Kind::Failed {
-            return wrong(Kind::Failed, message.payload);
-        }
-        match partial::<T, O>(&message) {
+    for (of, message) in (0..).zip(&messages) {
+        match partial::<T, O>(message) {
             Some(partial) => whole = whole.append(partial),
-            None => return wrong(Kind::NoMessage, Vec::new()),
+            None => return wrong(Kind::NoMessage, of, Vec::new(), &own),
         }
     }
     message(&whole, own.call)
 }
 
+/// What rank 0 answers to ranks that send bytes: those of all ranks, each behind their number.
+pub(crate) fn gathered(messages: &[Vec<u8>], own: Message) -> Message {
+    match read(messages, &own) {
+        Err(verdict) => verdict,
+        Ok(messages) => {
+            let mut payload = Vec::new();
+            for Message { payload: bytes, .. } in &messages {
+                payload.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+                payload.extend_from_slice(bytes);
+            }
+            Message { kind: Kind::Bytes, payload, ..own }
+        }
+    }
+}
+
+/// The bytes of all ranks, which rank 0 has told.
+pub(crate) fn all_bytes(verdict: &Message, ranks: u32) -> Result<Vec<Vec<u8>>, Error> {
+    if let Some(error) = error(verdict) {
+        return Err(error);
+    }
+    let next = |rest: &mut &[u8]| {
+        let (len, after) = rest.split_first_chunk()?;
+        let (bytes, after) = after.split_at_checked(u64::from_le_bytes(*len).try_into().ok()?)?;
+        *rest = after;
+        Some(bytes.to_vec())
+    };
+    let mut rest = &verdict.payload[..];
+    let all: Option<Vec<_>> = (0..ranks).map(|_| next(&mut rest)).collect();
+    let is_whole = verdict.kind == Kind::Bytes && rest.is_empty();
+    all.filter(|_| is_whole).ok_or(Error::Message { rank: ROOT })
+}
+
 /// The partial result of the whole array, which rank 0 has told.
 pub(crate) fn whole<T: Item, O: Operation<T>>(verdict: &Message) -> Result<Partial<T, O>, Error> {
-    let rank = verdict.of;
-    match verdict.kind {
-        Kind::Result => partial::<T, O>(verdict).ok_or(Error::Message { rank: ROOT }),
-        Kind::Failed => Err(Error::Rank { rank, reason: verdict.text() }),
-        Kind::OtherCall => {
-            Err(Error::Calls { rank, theirs: verdict.text(), ours: verdict.call.clone() })
-        }
-        Kind::Missing => Err(Error::Missing { rank, waited: Duration::from_millis(verdict.n) }),
-        Kind::NoMessage => Err(Error::Message { rank }),
+    match error(verdict) {
+        Some(error) => Err(error),
+        None if verdict.kind != Kind::Result => Err(Error::Message { rank: ROOT }),
+        None => partial::<T, O>(verdict).ok_or(Error::Message { rank: ROOT }),
     }
+}
+
+/// The error that rank 0 has told, if it is one.
+fn error(verdict: &Message) -> Option<Error> {
+    let rank = verdict.of;
+    Some(match verdict.kind {
+        Kind::Result | Kind::Bytes => return None,
+        Kind::Failed => Error::Rank { rank, reason: verdict.text() },
+        Kind::OtherCall => {
+            Error::Calls { rank, theirs: verdict.text(), ours: verdict.call.clone() }
+        }
+        Kind::Missing => Error::Missing { rank, waited: Duration::from_millis(verdict.n) },
+        Kind::NoMessage => Error::Message { rank },
+    })
 }

@@ -13,6 +13,15 @@ static unsigned fake_called(const char *name, unsigned count, const uint64_t *ar
     return 5000 + count;
 }
 
+/* A handle that is passed by value, and a number that depends on all of its bytes. */
+struct handle { unsigned char reserved[64]; };
+
+uint64_t handle_word(struct handle handle) {
+    uint64_t word = 0;
+    for (unsigned i = 0; i < sizeof handle.reserved; i++) word = word * 31 + handle.reserved[i];
+    return word;
+}
+
 unsigned cuDriverGetVersion(int *version) { *version = VERSION; return 0; }
 unsigned cuInit(unsigned flags) { return flags ? 1 : INIT; }
 unsigned cuDeviceGetCount(int *count) { *count = DEVICES; return 0; }

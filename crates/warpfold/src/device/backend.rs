@@ -13,6 +13,7 @@ use std::{
 use super::instrument::Observation;
 use super::{
     Arg, DeviceError, DeviceInfo, LaunchShape,
+    ipc::HANDLE_BYTES,
     peers::{FailedAt, Link},
 };
 
@@ -91,6 +92,25 @@ pub(super) trait Backend: Any + fmt::Debug + Send + Sync {
     }
     /// Whether the address lies in memory that kernels of this device may use.
     fn holds(&self, address: u64) -> bool;
+    /// Makes the context of the device current in this thread, for a library that uses it.
+    #[cfg(feature = "cuda")]
+    fn make_current(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// A handle by which other processes open memory that `alloc` has returned.
+    fn export(&self, _address: u64) -> Result<[u8; HANDLE_BYTES], DeviceError> {
+        Err(DeviceError::NotCuda("share memory with other processes"))
+    }
+    /// Opens memory of another process to the kernels of this device, and returns its address.
+    fn open_exported(&self, _handle: [u8; HANDLE_BYTES]) -> Result<u64, DeviceError> {
+        Err(DeviceError::NotCuda("open memory of another process"))
+    }
+    /// Closes memory at an address that `open_exported` has returned, which no work uses any more.
+    fn close_exported(&self, _address: u64) {}
+    /// The identity of a GPU; `None` for other devices.
+    fn uuid(&self) -> Option<[u8; 16]> {
+        None
+    }
     /// Whether `_context`, which is a live `CUcontext`, is the context of this device's work.
     #[cfg(feature = "cudarc")]
     fn is_context(&self, _context: *mut c_void) -> bool {
@@ -170,6 +190,9 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
 pub(super) trait BackendEvent: Any + fmt::Debug + Send + Sync {
     /// Waits until the work before the event has ended.
     fn synchronize(&self) -> Result<(), DeviceError>;
+    /// Whether the work before the event has ended.
+    #[cfg(feature = "cuda")]
+    fn is_over(&self) -> Result<bool, DeviceError>;
     /// Waits for both events and returns the time from `earlier` to this event.
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError>;
 }

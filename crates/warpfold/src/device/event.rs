@@ -40,6 +40,12 @@ impl Event {
         self.event.synchronize()
     }
 
+    /// Whether the work before the event has ended.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is_over(&self) -> Result<bool, DeviceError> {
+        self.event.is_over()
+    }
+
     /// Waits for both events and returns the time from `earlier` to this event. The time is 0 if
     /// `earlier` was in fact later. A GPU measures the time itself, with a resolution of about half
     /// a microsecond; the simulator uses the wall clock.

@@ -77,6 +77,7 @@ mod graph;
 mod info;
 #[cfg(all(feature = "simulator", feature = "testing"))]
 pub(crate) mod instrument;
+pub(crate) mod ipc;
 mod module;
 #[cfg_attr(not(feature = "cuda"), path = "no_nccl.rs")]
 pub(crate) mod nccl;
@@ -483,6 +484,12 @@ impl Device {
     /// A fault of an earlier launch, or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.shared.core.synchronize()
+    }
+
+    /// The identity of this GPU, which is the same in every process. `None` if the driver does not
+    /// tell it, and on the simulator.
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        self.shared.core.backend.uuid()
     }
 
     /// Calls `work` and returns the time from the start to the end of the work that it gives to the

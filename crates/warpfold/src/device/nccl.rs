@@ -1,5 +1,9 @@
 //! Communicators of NCCL, for GPUs that cannot use each other's memory.
 
+mod rank;
+
+pub(crate) use rank::{RankCommunicator, unique_id};
+
 use std::{
     ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

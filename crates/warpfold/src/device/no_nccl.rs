@@ -1,8 +1,8 @@
 //! What stands for NCCL in a build without CUDA.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Duration};
 
-use super::{Device, DeviceError, Stream, peers::FailedAt};
+use super::{Device, DeviceError, Event, Stream, peers::FailedAt};
 
 const REASON: &str = "this build has no CUDA";
 
@@ -35,5 +35,48 @@ impl SharedCommunicators {
         _streams: &[&Stream],
     ) -> Result<(), FailedAt> {
         self.make(&[]).map_err(FailedAt::number(0))
+    }
+}
+
+/// What ranks would need to find each other.
+pub(crate) fn unique_id() -> Result<Vec<u8>, DeviceError> {
+    Err(DeviceError::NoCuda { reason: REASON.to_owned() })
+}
+
+/// A communicator of ranks, of which there is none.
+#[derive(Debug)]
+pub(crate) enum RankCommunicator {}
+
+impl RankCommunicator {
+    pub(crate) fn new(
+        _device: &Device,
+        _id: &[u8],
+        _rank: u32,
+        _ranks: u32,
+        _timeout: Duration,
+    ) -> Result<Self, DeviceError> {
+        Err(DeviceError::NoCuda { reason: REASON.to_owned() })
+    }
+
+    /// # Safety
+    ///
+    /// Nothing is to be kept, because there are no communicators.
+    pub(crate) unsafe fn all_gather(
+        &mut self,
+        _from: u64,
+        _to: u64,
+        _bytes: usize,
+        _stream: &Stream,
+        _timeout: Duration,
+    ) -> Result<(), DeviceError> {
+        match *self {}
+    }
+
+    pub(crate) fn wait(&mut self, _event: &Event, _timeout: Duration) -> Result<bool, DeviceError> {
+        match *self {}
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        match *self {}
     }
 }

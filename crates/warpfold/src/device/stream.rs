@@ -2,6 +2,7 @@
 //! time.
 
 use std::{
+    any::Any,
     ffi::c_void,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -78,6 +79,8 @@ pub(super) struct Queue {
 pub(super) struct Needs {
     kernels: Vec<Arc<dyn LoadedKernel>>,
     allocations: Vec<Arc<Allocation>>,
+    /// What else must live as long, because it keeps memory of other processes open.
+    others: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Drop for Queue {
@@ -205,6 +208,13 @@ impl Queue {
     pub(super) fn retain(&self, allocation: &Arc<Allocation>) {
         if let Some(mut needs) = self.needs() {
             needs.allocations.push(Arc::clone(allocation));
+        }
+    }
+
+    /// If this queue records a graph, lets the graph keep something else alive.
+    pub(super) fn retain_other(&self, other: Arc<dyn Any + Send + Sync>) {
+        if let Some(mut needs) = self.needs() {
+            needs.others.push(other);
         }
     }
 

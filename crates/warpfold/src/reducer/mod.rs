@@ -94,7 +94,9 @@ use input::{Operand, Place};
 use operation::More;
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
-pub use all_reduce::{AllReducer, AllRowReducer, GroupGraph, Transport};
+pub use all_reduce::{
+    AllReducer, AllRowReducer, GroupGraph, RankError, RankReducer, RankTransport, Ranks, Transport,
+};
 pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};

@@ -11,10 +11,10 @@ use warpfold::{
 };
 use warpfold_mpi::{Error, MpiCommunicator, mpi};
 
-use crate::{End, SEED, Work, into, mpirun, run};
+use crate::{End, SEED, Work, devices, into, mpirun, run};
 
 /// The name of each case, what its ranks do, the numbers of ranks, and how the program ends.
-pub(crate) const ALL: [(&str, Work, &[usize], End); 20] = [
+pub(crate) const ALL: [(&str, Work, &[usize], End); 25] = [
     ("results_are_those_of_one_device", results, &[1, 2, 3, 4], End::Well),
     ("a_sum_of_floats_is_the_left_fold", left_fold, &[3, 4], End::Well),
     ("no_elements_are_an_error_of_all", no_elements, &[3], End::Well),
@@ -35,6 +35,11 @@ pub(crate) const ALL: [(&str, Work, &[usize], End); 20] = [
     ("different_calls_into_memory_are_found", into::other_calls, &[2, 4], End::Well),
     ("a_missing_rank_leaves_outputs_alone", into::missing, &[3, 4], End::Reported { missing: 1 }),
     ("a_rank_killed_in_a_call_ends_the_program", into::killed, &[3], End::Reported { missing: 3 }),
+    ("ranks_exchange_bytes", devices::bytes, &[1, 2, 4], End::Well),
+    ("devices_of_ranks_get_results", devices::results, &[1, 2, 3, 4], End::Well),
+    ("different_reducers_of_ranks_are_found", devices::other_reducers, &[2, 3], End::Well),
+    ("a_missing_rank_is_named_to_devices", devices::missing, &[3, 4], End::Reported { missing: 1 }),
+    ("a_killed_rank_of_devices_ends_all", devices::killed, &[3], End::Reported { missing: 3 }),
 ];
 
 pub(crate) fn world() -> MpiCommunicator {

@@ -4,6 +4,7 @@
 //! `cargo test --test ranks NAME` runs the cases whose names contain NAME.
 
 mod cases;
+mod devices;
 mod into;
 
 use std::{

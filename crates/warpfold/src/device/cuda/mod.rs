@@ -19,7 +19,7 @@ use std::{
 
 use cuda_driver::{
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_POINTER_ATTRIBUTE_CONTEXT,
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, CUdevice, Driver, DriverError,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, CUdevice, CUuuid, Driver, DriverError,
 };
 use cust::{
     context::{Context, CurrentContext},
@@ -39,6 +39,7 @@ use self::{
 use super::{
     DeviceError, DeviceInfo, DeviceKind,
     backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, Purpose},
+    ipc::HANDLE_BYTES,
     peers::Link,
 };
 
@@ -48,6 +49,7 @@ use self::driver::check;
 pub(super) use self::driver::check;
 
 mod driver;
+mod ipc;
 mod module;
 mod stream;
 
@@ -407,6 +409,30 @@ impl Backend for Gpu {
         // accepted.
         let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw();
         ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
+    }
+
+    fn make_current(&self) -> Result<(), DeviceError> {
+        // The method of the type, which has the same name.
+        Self::make_current(self)
+    }
+
+    fn export(&self, address: u64) -> Result<[u8; HANDLE_BYTES], DeviceError> {
+        self.export_memory(address)
+    }
+
+    fn open_exported(&self, handle: [u8; HANDLE_BYTES]) -> Result<u64, DeviceError> {
+        self.open_memory(handle)
+    }
+
+    fn close_exported(&self, address: u64) {
+        self.close_memory(address);
+    }
+
+    fn uuid(&self) -> Option<[u8; 16]> {
+        let mut uuid = CUuuid::default();
+        // SAFETY: the pointer is to a live variable.
+        let code = unsafe { self.driver.cuDeviceGetUuid_v2(&raw mut uuid, self.device) };
+        (code == 0).then(|| uuid.bytes.map(|byte| byte as u8))
     }
 
     #[cfg(feature = "cudarc")]

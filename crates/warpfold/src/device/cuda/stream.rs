@@ -11,8 +11,9 @@ use std::{
 
 use cuda_driver::{
     CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_NONE,
-    CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUDA_KERNEL_NODE_PARAMS_v1, CUevent, CUfunction,
-    CUgraphExec, CUgraphNode, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstream,
+    CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUDA_ERROR_NOT_READY, CUDA_KERNEL_NODE_PARAMS_v1,
+    CUevent, CUfunction, CUgraphExec, CUgraphNode, CUlaunchAttribute, CUlaunchConfig, CUresult,
+    CUstream,
 };
 use smallvec::SmallVec;
 
@@ -419,6 +420,15 @@ impl BackendEvent for GpuEvent {
             unsafe { self.gpu.driver.cuEventSynchronize(self.raw) },
             "finish the work on the device",
         )
+    }
+
+    fn is_over(&self) -> Result<bool, DeviceError> {
+        self.gpu.make_current()?;
+        // SAFETY: the event lives.
+        match unsafe { self.gpu.driver.cuEventQuery(self.raw) } {
+            CUDA_ERROR_NOT_READY => Ok(false),
+            code => check(code, "finish the work on the device").map(|()| true),
+        }
     }
 
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {

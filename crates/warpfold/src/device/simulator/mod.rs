@@ -19,6 +19,8 @@ use self::stream::SimulatedStream;
 
 #[cfg(feature = "testing")]
 use super::instrument::{Instrument, Observation, Watch};
+#[cfg(test)]
+use super::ipc::HANDLE_BYTES;
 use super::{
     Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape,
     backend::{Backend, BackendLaunch, BackendStream, LoadedKernel, LoadedModule, Purpose},
@@ -233,6 +235,19 @@ impl Backend for Simulator {
 
     fn interrupt_by(&self, interrupt: &'static AtomicBool) {
         self.interrupt.get_or_init(|| interrupt);
+    }
+
+    /// Lets tests go through the steps in which processes share memory. Nobody can use the address.
+    #[cfg(test)]
+    fn export(&self, address: u64) -> Result<[u8; HANDLE_BYTES], DeviceError> {
+        let mut handle = [0; HANDLE_BYTES];
+        handle[..8].copy_from_slice(&address.to_le_bytes());
+        Ok(handle)
+    }
+
+    #[cfg(test)]
+    fn open_exported(&self, handle: [u8; HANDLE_BYTES]) -> Result<u64, DeviceError> {
+        Ok(u64::from_le_bytes(*handle.first_chunk().expect("8 bytes")))
     }
 
     fn holds(&self, address: u64) -> bool {

@@ -174,6 +174,11 @@ impl BackendEvent for SimulatedEvent {
         Ok(())
     }
 
+    #[cfg(feature = "cuda")]
+    fn is_over(&self) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {
         let earlier: &Self =
             (earlier as &dyn Any).downcast_ref().expect("the events of a simulator are its own");

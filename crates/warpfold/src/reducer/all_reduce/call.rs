@@ -28,6 +28,11 @@ impl Shards {
         self.total
     }
 
+    /// The length of a shard.
+    pub(super) fn length(&self, shard: usize) -> u64 {
+        self.lengths[shard]
+    }
+
     /// Whether a device has a result to exchange: its shard has elements, or no shard has any,
     /// because each device then has the result of no elements.
     pub(super) fn has(&self, shard: usize) -> bool {

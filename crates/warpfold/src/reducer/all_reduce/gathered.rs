@@ -69,6 +69,6 @@ impl Gathered {
 
 /// How many bytes of each device NCCL gathers for so many raw results of `bytes` bytes. They are
 /// whole packs of 16 bytes, because NCCL reads whole words, also behind the last byte.
-fn gathered_bytes(bytes: usize, count: u32) -> usize {
+pub(super) fn gathered_bytes(bytes: usize, count: u32) -> usize {
     (bytes * count as usize).next_multiple_of(16)
 }

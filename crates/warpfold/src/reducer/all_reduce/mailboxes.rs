@@ -26,9 +26,9 @@ const MOST_POSTED_SIMULATED: u32 = 1 << 10;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of threads in a warp.
-const WARP: u32 = 32;
+pub(super) const WARP: u32 = 32;
 /// The alignment of raw results, in bytes, which is that of an allocation.
-const ALIGNMENT: u64 = 256;
+pub(super) const ALIGNMENT: u64 = 256;
 
 /// The kernels of the devices, and their memory, of which each device has a part. A part is a
 /// mailbox for the kernels that post results, a mailbox for those that combine results where they
@@ -189,7 +189,7 @@ impl Mailboxes {
 }
 
 /// How many bytes a mailbox for posted results has, as `warpfold_device::exchange` says.
-fn posted_bytes(blocks: u32, room: u32, ranks: usize) -> u64 {
+pub(super) fn posted_bytes(blocks: u32, room: u32, ranks: usize) -> u64 {
     8 * (1 + u64::from(blocks) * (1 + 2 * ranks as u64 * u64::from(room)))
 }
 

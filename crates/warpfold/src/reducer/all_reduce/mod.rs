@@ -8,10 +8,12 @@ mod gathered;
 mod graph;
 mod kernels;
 mod mailboxes;
+mod ranks;
 mod rows;
 
 pub use carrier::Transport;
 pub use graph::GroupGraph;
+pub use ranks::{RankError, RankReducer, RankTransport, Ranks};
 pub use rows::AllRowReducer;
 
 use std::{fmt, sync::Arc, time::Duration};
