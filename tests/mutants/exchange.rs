@@ -193,8 +193,8 @@ const MUTANTS_OF_EXCHANGE: [Mutant; 9] = [
     Mutant(
         "any tag but the right one is taken",
         "wrong",
-        ("setp.eq.b32 %p28", 1, 1),
-        "setp.ne.b32 %p28",
+        ("setp.eq.b32 %p29", 1, 1),
+        "setp.ne.b32 %p29",
     ),
 ];
 

@@ -17,8 +17,9 @@ const BLOCKS: u32 = 3;
 /// The words of 32 bits for which a rank has room in a mailbox: those of 64 results.
 const ROOM: usize = 256;
 
+/// The last rank has the least elements.
 fn element(call: usize, rank: usize, number: usize) -> f32 {
-    ((number * 7 + rank * 5 + call * 3) % 11 + 1) as f32
+    ((number * 7 + call * 3) % 11 + RANKS - rank) as f32
 }
 
 /// The least element of all ranks and its index in the whole; of equal elements, the first.
@@ -85,11 +86,16 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
             .map(|(memory, args)| Together { kernel, config: &config, args, memory })
             .collect();
         let checked = check_together(&launches).unwrap();
+        let read = |memory: &Memory, address: u64| {
+            let mut words = [0u64; 2];
+            memory.read(address, bytemuck::cast_slice_mut(&mut words)).unwrap();
+            words
+        };
         let is_right = || {
-            memories.iter().zip(&outputs).all(|(memory, &output)| {
-                let mut result = [0u64; 2];
-                memory.read(output, bytemuck::cast_slice_mut(&mut result)).unwrap();
-                result == expected(call)
+            // A mailbox begins with its status and the number of the last call.
+            (0..RANKS).all(|rank| {
+                read(&memories[rank], outputs[rank]) == expected(call)
+                    && read(&memories[rank], mailboxes[rank]) == [0, call as u64 + 1]
             })
         };
         let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);
@@ -106,8 +112,18 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
 }
 
 const MUTANTS: [Mutant; 9] = [
-    Mutant("the warp does not meet behind its own result", "race", ("bar.warp.sync", 1, 2), "//"),
-    Mutant("the warp does not meet behind the others'", "race", ("bar.warp.sync", 2, 2), "//"),
+    Mutant(
+        "the warp does not meet behind its own result",
+        "warp-synchronous",
+        ("bar.warp.sync", 1, 2),
+        "//",
+    ),
+    Mutant(
+        "the warp does not meet behind the others'",
+        "warp-synchronous",
+        ("bar.warp.sync", 2, 2),
+        "//",
+    ),
     Mutant(
         "a result is posted for one device",
         "race",
@@ -134,7 +150,7 @@ const MUTANTS: [Mutant; 9] = [
         ("fused_argmin_f32_param_8]", 1, 1),
         "fused_argmin_f32_param_12]",
     ),
-    Mutant("the own result is not staged", "undefined", ("st.shared.b64", 1, 2), "//"),
+    Mutant("the own result is not staged", "uninitialized-read", ("st.shared.b64", 1, 2), "//"),
 ];
 
 #[test]

@@ -127,21 +127,25 @@ fn lose_a_gpu(group: &Group) {
     sum.reduce_into(&shards, &mut totals, &streams).unwrap();
     sum.check().unwrap();
 
-    // The kernels of the other GPUs wait while this one is lost.
+    // The kernels of the other GPUs wait while this one is lost. The driver may take those to be
+    // lost with it, because their memory is open to each other.
+    let is_any_loss = |error: &Error| {
+        matches!(error, Error::Shard { cause, .. }
+            if matches!(**cause, Error::Device(DeviceError::Lost { .. })))
+    };
     start(&group.devices()[1], &streams[1]).unwrap();
     let called = sum.reduce_into(&shards, &mut totals, &streams).map(|_| ());
     let error = called.and_then(|()| sum.check()).unwrap_err();
     assert!(
-        is_loss(&error) || matches!(error, Error::Absent { waited: 0, absent: 1 }),
+        is_any_loss(&error) || matches!(error, Error::Absent { waited: 0, absent: 1 }),
         "{error:?}"
     );
     let error = streams[1].synchronize().unwrap_err();
     assert!(matches!(error, DeviceError::Lost { .. }), "{error:?}");
     let error = two_calls(group).unwrap_err();
-    assert!(is_loss(&error), "{error:?}");
+    assert!(is_any_loss(&error), "{error:?}");
 
-    // The driver may or may not let the process use its other GPUs, but they never only seem to
-    // work.
+    // They never only seem to work.
     let others: Vec<_> = [&group.devices()[..1], &group.devices()[2..]].concat();
     match two_calls(&Group::of(&others).unwrap()) {
         Ok(()) => println!("the other GPUs go on, and said so"),
