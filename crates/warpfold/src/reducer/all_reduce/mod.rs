@@ -58,7 +58,9 @@ use exchanger::Exchanger;
 ///
 /// All devices must make the same calls in the same order. A call gives work to all of them, so
 /// this can go wrong only in three ways: a device fails, graphs of a call are launched on some
-/// devices only, or two calls overlap, because they were given to different streams. A kernel that
+/// devices only, or two calls overlap, because they were given to different streams. If a kernel of
+/// a GPU dies, the driver may take all GPUs of the process whose memory is open to each other to be
+/// lost; it did so on two H200s. A kernel that
 /// waits for more than the [timeout](Self::with_timeout) gives up. It leaves its output as it was,
 /// and [`check`](Self::check) says which device did not come.
 ///

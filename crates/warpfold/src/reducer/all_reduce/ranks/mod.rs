@@ -78,9 +78,9 @@ impl fmt::Display for RankTransport {
 /// # The end
 ///
 /// If the transport is the memory of peers, ranks that drop the last of `Ranks` and of its reducers
-/// wait for each other, because memory that another process uses must not be freed. They wait for
-/// the timeout of the rendezvous at most, and leak the memory then. A thread that panics does not
-/// wait.
+/// wait for each other, because memory that another process uses must not be freed. Rank 0 waits
+/// for the timeout of the rendezvous at most, and the others for twice as long. They leak the
+/// memory then. A thread that panics does not wait.
 ///
 /// [`transport`]: Self::transport
 /// [`note`]: Self::note
