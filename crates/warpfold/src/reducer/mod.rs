@@ -461,7 +461,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
         // uses it, lent memory included, and a graph retains the memory that it uses.
         unsafe { stream.launch(kernel, shape.launch(), &args)? };
-        prepared.launched()
+        #[cfg(feature = "cudarc")]
+        prepared.give_back()?;
+        Ok(())
     }
 
     /// Admits operands in the device's memory to the work of a stream, and chooses the shape of
@@ -470,7 +472,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         &self,
         first: Place<'a, T>,
         second: Option<Place<'a, T>>,
-        stream: &Stream,
+        stream: &'a Stream,
     ) -> Result<Prepared<'a>, Error> {
         for place in [Some(first), second].into_iter().flatten() {
             place.admit(&self.device, stream)?;
@@ -530,12 +532,11 @@ struct Prepared<'a> {
     operands: PhantomData<&'a ()>,
 }
 
+#[cfg(feature = "cudarc")]
 impl Prepared<'_> {
-    /// Notes that the launch is in the stream.
-    fn launched(self) -> Result<(), Error> {
-        #[cfg(feature = "cudarc")]
-        self.lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
-        Ok(())
+    /// Gives the memory back that was lent for the launch, which is in the stream.
+    fn give_back(self) -> Result<(), Error> {
+        Ok(self.lent.into_iter().flatten().try_for_each(Borrowed::give_back)?)
     }
 }
 

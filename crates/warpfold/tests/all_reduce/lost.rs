@@ -24,7 +24,7 @@ fn two_calls(group: &Group) -> Result<(), Error> {
             cause: Box::new(error.into()),
         }
     };
-    let shards = group.shard(&[1u32; N])?;
+    let shards = group.shard(&vec![1u32; N])?;
     let mut sum = group.all_reducer::<u32, _>(Sum)?;
     let streams = group.streams()?;
     let mut totals = Vec::new();
@@ -73,7 +73,7 @@ fn a_lost_device_is_named_and_the_others_go_on() {
 #[test]
 fn a_kernel_that_dies_half_way_does_not_spoil_the_next_call() {
     let group = simulated(3);
-    let shards = group.shard(&[1u32; N]).unwrap();
+    let shards = group.shard(&vec![1u32; N]).unwrap();
     let streams = group.streams().unwrap();
     let mut totals = outputs::<u32, _>(&group, Sum);
     let mut sum = group.all_reducer::<u32, _>(Sum).unwrap();
@@ -119,7 +119,7 @@ fn a_gpu_of_a_group_is_lost_for_one_process() {
 }
 
 fn lose_a_gpu(group: &Group) {
-    let shards = group.shard(&[1u32; N]).unwrap();
+    let shards = group.shard(&vec![1u32; N]).unwrap();
     let streams = group.streams().unwrap();
     let mut totals = outputs::<u32, _>(group, Sum);
     let limit = Duration::from_millis(200);

@@ -21,8 +21,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::device::Stream;
 
 use super::{
-    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Prepared, Reducer,
-    engine::Engine, group::shard_error, input::private::Places as _, output::private::Output as _,
+    DeviceInput, DeviceOutput, Error, Group, Item, Operation, Pending, Reducer, engine::Engine,
+    group::shard_error, input::private::Places as _, output::private::Output as _,
     partial::check_most,
 };
 
@@ -205,19 +205,22 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
                 reducers[shard].launch(first, second, out, streams[shard])
             })?;
         } else {
+            #[cfg(feature = "cudarc")]
             let mut prepared = Vec::new();
             self.exchanger.call_at_once(&shards, targets, &streams, |shard, out, exchange| {
                 let (places, stream) = (places[shard], streams[shard]);
                 let own = reducers[shard].prepare(places.0, places.1, stream)?;
                 let args = reducers[shard].args(&own, places, out, stream, exchange);
                 let shape = own.shape.launch();
+                #[cfg(feature = "cudarc")]
                 prepared.push(own);
                 // SAFETY: the kernel reads the elements of the shard as that of `Reducer::launch`
                 // does, and writes one raw result at `out`. The rest is that of the exchanger's own
                 // kernels.
                 Ok(unsafe { OwnLaunch::new(fused[shard].kernel(), shape, args) })
             })?;
-            prepared.into_iter().try_for_each(Prepared::launched)?;
+            #[cfg(feature = "cudarc")]
+            prepared.into_iter().try_for_each(super::Prepared::give_back)?;
         }
         Ok(Pending::new(n))
     }
