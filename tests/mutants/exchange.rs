@@ -6,11 +6,13 @@
 //! for even and one for odd calls, and kernels that lack a barrier or a fence at the first meeting,
 //! which makes raw results visible.
 
-use simt::{Arg, LaunchConfig, Memory, Module, Together, check, check_together};
+use simt::{Arg, LaunchConfig, Memory, Module, check};
 
-use super::shipped::{Mutant, Outcome, SEEDS, all_are_found, ptx};
+use super::{
+    devices::{Devices, RANKS, all},
+    shipped::{Mutant, Outcome, SEEDS, all_are_found, ptx},
+};
 
-const RANKS: usize = 3;
 /// The results of a full block that posts them, and the words of 32 bits that they take.
 const PER_BLOCK: usize = 64;
 const ROOM: usize = 4 * PER_BLOCK;
@@ -49,11 +51,6 @@ struct Kernel {
     config: LaunchConfig,
     /// The arguments of a rank. The lists have the raw results and the mailboxes of all ranks.
     args: fn(usize, &[u64], u64, &[u64]) -> Vec<Arg>,
-}
-
-/// Eight arguments, of which as many count as there are ranks.
-fn all(of: impl Fn(usize) -> Arg) -> impl Iterator<Item = Arg> {
-    (0..8).map(move |rank| of(rank.min(RANKS - 1)))
 }
 
 fn exchange() -> Kernel {
@@ -112,58 +109,34 @@ fn direct() -> Kernel {
     }
 }
 
-/// Makes three calls with this PTX of the kernel.
+/// Makes calls with this PTX of the kernel.
 fn run(kernel: &Kernel, ptx: &str, seed: Option<u64>) -> Outcome {
     let &Kernel { name, results, words, config, args } = kernel;
-    let module = Module::from_ptx(name, ptx).unwrap();
-    let kernel = module.kernel(name).unwrap();
-    let config = LaunchConfig { seed, ..config };
-    let memories: Vec<Memory> = (0..RANKS).map(|_| Memory::checked(1 << 20)).collect();
-    // Memory of a rank that the others use.
-    let shared = |rank: usize, bytes: &[u8]| {
-        let others = (0..RANKS).filter(|&other| other != rank);
-        let all: Vec<_> = [rank].into_iter().chain(others).map(|i| &memories[i]).collect();
-        let address = Memory::alloc_shared(&all, bytes.len() as u64).unwrap();
-        memories[rank].write(address, bytes).unwrap();
-        address
-    };
-    let mailboxes: Vec<u64> = (0..RANKS).map(|rank| shared(rank, &vec![0; 8 * words])).collect();
-    let mut outcome: Option<Outcome> = None;
-    for call in 0..3 {
-        let raws: Vec<u64> = (0..RANKS)
-            .map(|rank| {
-                let raws: Vec<_> = (0..results).map(|result| raw(call, rank, result)).collect();
-                shared(rank, bytemuck::cast_slice(&raws))
+    let devices = Devices::new();
+    let mailboxes = devices.mailboxes(words);
+    devices.call(
+        (name, ptx),
+        &LaunchConfig { seed, ..config },
+        |call| {
+            let raws: Vec<u64> = (0..RANKS)
+                .map(|rank| {
+                    let raws: Vec<_> = (0..results).map(|i| raw(call, rank, i)).collect();
+                    devices.share(rank, bytemuck::cast_slice(&raws))
+                })
+                .collect();
+            let outputs: Vec<u64> =
+                (0..RANKS).map(|rank| devices.alloc(rank, 16 * results)).collect();
+            let args =
+                (0..RANKS).map(|rank| args(rank, &raws, outputs[rank], &mailboxes)).collect();
+            (args, outputs)
+        },
+        |call, outputs| {
+            (0..RANKS).all(|rank| {
+                let found = devices.pairs(rank, outputs[rank], results);
+                found.iter().enumerate().all(|(i, result)| *result == expected(call, i))
             })
-            .collect();
-        let outputs: Vec<u64> =
-            memories.iter().map(|memory| memory.alloc(16 * results as u64).unwrap()).collect();
-        let args: Vec<Vec<Arg>> =
-            (0..RANKS).map(|rank| args(rank, &raws, outputs[rank], &mailboxes)).collect();
-        let launches: Vec<_> = memories
-            .iter()
-            .zip(&args)
-            .map(|(memory, args)| Together { kernel, config: &config, args, memory })
-            .collect();
-        let checked = check_together(&launches).unwrap();
-        let is_right = || {
-            memories.iter().zip(&outputs).all(|(memory, &output)| {
-                let mut results = vec![[0u64; 2]; results];
-                memory.read(output, bytemuck::cast_slice_mut(&mut results)).unwrap();
-                results.iter().enumerate().all(|(i, result)| *result == expected(call, i))
-            })
-        };
-        let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);
-        let of_call = Outcome::of(&checked.reports, fault, is_right);
-        outcome = Some(match outcome {
-            Some(before) => before.and(of_call),
-            None => of_call,
-        });
-        if fault.is_some() {
-            break;
-        }
-    }
-    outcome.expect("there are calls")
+        },
+    )
 }
 
 const MUTANTS_OF_EXCHANGE: [Mutant; 9] = [

@@ -4,12 +4,14 @@
 //! All devices end a call here before the next one begins, so that a kernel with one set of words
 //! in a mailbox is not among the mutants.
 
-use simt::{Arg, LaunchConfig, Memory, Module, Together, check_together};
+use simt::{Arg, LaunchConfig};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::{
+    devices::{Devices, RANKS, all},
+    shipped::{Mutant, Outcome, all_are_found},
+};
 
 const NAME: &str = "fused_argmin_f32";
-const RANKS: usize = 3;
 /// The elements of a rank: two chunks of 8 packs, and half of one.
 const ELEMENTS: usize = 80;
 const CHUNK: u32 = 8;
@@ -30,39 +32,21 @@ fn expected(call: usize) -> [u64; 2] {
     [value.to_bits().into(), index]
 }
 
-/// Makes three calls with this PTX.
+/// Makes calls with this PTX.
 fn run(ptx: &str, seed: Option<u64>) -> Outcome {
-    let module = Module::from_ptx(NAME, ptx).unwrap();
-    let kernel = module.kernel(NAME).unwrap();
-    let config = LaunchConfig { seed, ..LaunchConfig::new(BLOCKS, 64) };
-    let memories: Vec<Memory> = (0..RANKS).map(|_| Memory::checked(1 << 20)).collect();
-    let zeroed = |memory: &Memory, words: usize| {
-        let address = memory.alloc(8 * words as u64).unwrap();
-        memory.write(address, &vec![0; 8 * words]).unwrap();
-        address
-    };
-    let mailboxes: Vec<u64> = (0..RANKS)
-        .map(|rank| {
-            let others = (0..RANKS).filter(|&other| other != rank);
-            let all: Vec<_> = [rank].into_iter().chain(others).map(|i| &memories[i]).collect();
-            let words = 2 + 2 * RANKS * ROOM;
-            let address = Memory::alloc_shared(&all, 8 * words as u64).unwrap();
-            memories[rank].write(address, &vec![0; 8 * words]).unwrap();
-            address
-        })
-        .collect();
-    let slots: Vec<u64> =
-        memories.iter().map(|memory| zeroed(memory, 8 * BLOCKS as usize)).collect();
-    let mut outcome: Option<Outcome> = None;
-    for call in 0..3 {
-        let outputs: Vec<u64> = memories.iter().map(|memory| memory.alloc(16).unwrap()).collect();
-        let args: Vec<Vec<Arg>> = (0..RANKS)
-            .map(|rank| {
+    let devices = Devices::new();
+    let mailboxes = devices.mailboxes(2 + 2 * RANKS * ROOM);
+    let zeros = vec![0; 64 * BLOCKS as usize];
+    let slots: Vec<u64> = (0..RANKS).map(|rank| devices.upload(rank, &zeros)).collect();
+    devices.call(
+        (NAME, ptx),
+        &LaunchConfig { seed, ..LaunchConfig::new(BLOCKS, 64) },
+        |call| {
+            let outputs: Vec<u64> = (0..RANKS).map(|rank| devices.alloc(rank, 16)).collect();
+            let args = |rank: usize| {
                 let shard: Vec<f32> = (0..ELEMENTS).map(|i| element(call, rank, i)).collect();
-                let lines = memories[rank].alloc(4 * ELEMENTS as u64).unwrap();
-                memories[rank].write(lines, bytemuck::cast_slice(&shard)).unwrap();
                 let own = [
-                    Arg::Pointer(lines),
+                    Arg::Pointer(devices.upload(rank, bytemuck::cast_slice(&shard))),
                     Arg::U32(CHUNK),
                     Arg::U32(BLOCKS - 1),
                     Arg::U32(CHUNK / 2),
@@ -76,39 +60,18 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
                     Arg::U32((1 << RANKS) - 1),
                     Arg::U64(0),
                 ];
-                let all = (0..8).map(|rank: usize| Arg::Pointer(mailboxes[rank.min(RANKS - 1)]));
-                own.into_iter().chain(all).collect()
-            })
-            .collect();
-        let launches: Vec<_> = memories
-            .iter()
-            .zip(&args)
-            .map(|(memory, args)| Together { kernel, config: &config, args, memory })
-            .collect();
-        let checked = check_together(&launches).unwrap();
-        let read = |memory: &Memory, address: u64| {
-            let mut words = [0u64; 2];
-            memory.read(address, bytemuck::cast_slice_mut(&mut words)).unwrap();
-            words
-        };
-        let is_right = || {
+                own.into_iter().chain(all(|rank| Arg::Pointer(mailboxes[rank]))).collect()
+            };
+            ((0..RANKS).map(args).collect(), outputs)
+        },
+        |call, outputs| {
             // A mailbox begins with its status and the number of the last call.
             (0..RANKS).all(|rank| {
-                read(&memories[rank], outputs[rank]) == expected(call)
-                    && read(&memories[rank], mailboxes[rank]) == [0, call as u64 + 1]
+                devices.pairs(rank, outputs[rank], 1) == [expected(call)]
+                    && devices.pairs(rank, mailboxes[rank], 1) == [[0, call as u64 + 1]]
             })
-        };
-        let fault = checked.fault.as_ref().map(|(_, fault)| &**fault);
-        let of_call = Outcome::of(&checked.reports, fault, is_right);
-        outcome = Some(match outcome {
-            Some(before) => before.and(of_call),
-            None => of_call,
-        });
-        if fault.is_some() {
-            break;
-        }
-    }
-    outcome.expect("there are calls")
+        },
+    )
 }
 
 const MUTANTS: [Mutant; 9] = [

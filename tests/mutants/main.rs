@@ -9,6 +9,7 @@
 //! simulated.
 
 mod bins;
+mod devices;
 mod exchange;
 mod fused;
 mod reducer;

@@ -3,6 +3,8 @@
 
 #[path = "../support/groups.rs"]
 mod groups;
+#[path = "../support/parts.rs"]
+mod parts;
 #[path = "../support/seed.rs"]
 mod seed;
 #[path = "../support/spoil.rs"]
@@ -24,8 +26,6 @@ use std::{
 };
 
 use groups::{simulated, upload};
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
 use support::{DEVICE_VARIABLE, skip};
 use warpfold::{Buffer, Device, Error, Group, Item, Operation, Transport};
 
@@ -68,18 +68,4 @@ fn gpus_with_nccl() -> Option<Group> {
 /// One output on each device.
 fn outputs<T: Item, O: Operation<T>>(group: &Group, _operation: O) -> Vec<Buffer<O::Raw>> {
     group.devices().iter().map(|device| device.alloc(1).unwrap()).collect()
-}
-
-/// Cuts an array into parts at random places. About a third of the parts has no elements.
-fn cut<'a, T>(random: &mut ChaCha8Rng, values: &'a [T], parts: usize) -> Vec<&'a [T]> {
-    let mut cuts: Vec<usize> = (1..parts)
-        .map(|_| match random.random_range(0..6) {
-            0 => 0,
-            1 => values.len(),
-            _ => random.random_range(0..=values.len()),
-        })
-        .chain([0, values.len()])
-        .collect();
-    cuts.sort_unstable();
-    cuts.windows(2).map(|ends| &values[ends[0]..ends[1]]).collect()
 }

@@ -14,7 +14,7 @@ use warpfold::{
     reducer::{DeviceInput, Single},
 };
 
-use crate::{cut, gpus, gpus_with_nccl, outputs, seed, simulated, upload};
+use crate::{gpus, gpus_with_nccl, outputs, parts::cut, seed, simulated, upload};
 
 /// Lengths at the edges of warps, blocks and packs, and one of several blocks.
 const LENGTHS: [usize; 9] = [33, 0, 1, 2, 31, 1023, 1025, 4097, 30_001];

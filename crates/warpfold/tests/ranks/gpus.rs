@@ -18,8 +18,9 @@ use warpfold::{
 
 use crate::{
     meet::{Any, Place},
+    parts::cut,
     processes::on_processes,
-    results::{Random, cut},
+    results::Random,
     skip,
 };
 
@@ -91,7 +92,7 @@ fn compare<T, O>(
     for n in [1, 2, 33, 1025, 70_001] {
         let values: Vec<T> = (0..n).map(|_| value(random)).collect();
         let lengths: Vec<_> =
-            cut(random, &values, ranks.ranks()).iter().map(|shard| shard.len()).collect();
+            cut(random, &values, ranks.ranks() as usize).iter().map(|shard| shard.len()).collect();
         let mine = lengths[ranks.rank() as usize];
         let mut all = ranks.all_reducer::<T, O>(operation, mine).unwrap();
         assert_eq!(all.transport(), ranks.transport());

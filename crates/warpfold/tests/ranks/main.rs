@@ -1,5 +1,7 @@
 //! Ranks, each with a device, that meet and reduce an array together.
 
+#[path = "../support/parts.rs"]
+mod parts;
 #[path = "../support/seed.rs"]
 mod seed;
 #[path = "../../../../tests/support/skip.rs"]

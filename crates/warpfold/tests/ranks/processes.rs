@@ -18,7 +18,7 @@ use warpfold::{
 use crate::{
     gpus,
     meet::{Any, LONG, Place},
-    results::cut,
+    parts::cut,
     seed,
 };
 
@@ -149,7 +149,7 @@ fn reduces(meeting: Any, seed: u64) {
     let (stream, alone) = (device.stream().unwrap(), Device::simulator());
     for n in [1, 1000, 10_001] {
         let values: Vec<f64> = (0..n).map(|_| random.random_range(-1e9..1e9)).collect();
-        let shard = cut(&mut random, &values, ranks.ranks())[ranks.rank() as usize];
+        let shard = cut(&mut random, &values, ranks.ranks() as usize)[ranks.rank() as usize];
         let shard = device.upload(shard).unwrap();
         let mut sum = ranks.all_reducer::<f64, _>(ReproducibleSum, shard.len()).unwrap();
         let mut least = ranks.all_reducer::<f64, _>(ArgMin, shard.len()).unwrap();

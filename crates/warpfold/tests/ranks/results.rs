@@ -15,6 +15,7 @@ use warpfold::{
 
 use crate::{
     meet::{self, Place},
+    parts::cut,
     seed,
 };
 
@@ -62,20 +63,6 @@ macro_rules! floats {
 integers! { i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 }
 floats! { f16: f16::from_f32; bf16: bf16::from_f32; f32: |x: f32| x; f64: f64::from; }
 
-/// Cuts an array into parts at random places. About a third of the parts has no elements.
-pub(crate) fn cut<'a, T>(random: &mut ChaCha8Rng, values: &'a [T], parts: u32) -> Vec<&'a [T]> {
-    let mut cuts: Vec<usize> = (1..parts)
-        .map(|_| match random.random_range(0..6) {
-            0 => 0,
-            1 => values.len(),
-            _ => random.random_range(0..=values.len()),
-        })
-        .chain([0, values.len()])
-        .collect();
-    cuts.sort_unstable();
-    cuts.windows(2).map(|ends| &values[ends[0]..ends[1]]).collect()
-}
-
 /// A rank, and a source of random numbers that is the same on all ranks.
 struct Rank {
     ranks: Ranks<meet::Any>,
@@ -107,7 +94,7 @@ impl Rank {
         // Each operation has some of the lengths, because there are many operations.
         for n in [0, 1, 2].map(|more| LENGTHS[(self.calls + more) % LENGTHS.len()]) {
             let values: Vec<T> = (0..n).map(|_| value(&mut self.random)).collect();
-            let shards = cut(&mut self.random, &values, self.ranks.ranks());
+            let shards = cut(&mut self.random, &values, self.ranks.ranks() as usize);
             let shard = shards[self.ranks.rank() as usize];
             let made = self.ranks.all_reducer::<T, O>(operation, shard.len());
             if n == 0 && O::identity().is_none() {
@@ -229,7 +216,7 @@ fn pairs() {
         let stream = device.stream().unwrap();
         for n in LENGTHS {
             let values: Vec<i32> = (0..n).map(|_| random.random_range(-9..9)).collect();
-            let mine = cut(random, &values, ranks.ranks())[ranks.rank() as usize];
+            let mine = cut(random, &values, ranks.ranks() as usize)[ranks.rank() as usize];
             let more: Vec<i32> = mine.iter().map(|x| x + 1).collect();
             let [first, second] = [mine, &more].map(|shard| device.upload(shard).unwrap());
             let mut dot = ranks.all_reducer::<i32, _>(Dot, mine.len()).unwrap();
@@ -259,7 +246,7 @@ fn bits_are_those_of_a_group() {
         let place = Place::tcp();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let values: Vec<f32> = (0..30_001).map(|_| random.random_range(-1.0..1.0)).collect();
-        let shards = cut(&mut random, &values, count);
+        let shards = cut(&mut random, &values, count as usize);
         let raws = place.all(count, |rank, meeting| {
             let device = Device::simulator();
             let ranks = Ranks::join(&device, meeting).unwrap();

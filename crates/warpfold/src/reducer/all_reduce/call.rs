@@ -71,13 +71,6 @@ impl Call<'_> {
         self.outputs.len()
     }
 
-    /// The arguments of a kernel of which there is one for each device. Kernels have as many as
-    /// there can be devices, and do not use those of devices that there are not.
-    pub(super) fn for_each(&self, arg: impl Fn(usize) -> Arg) -> impl Iterator<Item = Arg> {
-        let last = self.ranks() - 1;
-        (0..MOST_DEVICES).map(move |rank| arg(rank.min(last)))
-    }
-
     /// Launches a kernel on each device, which may wait for the others. If `own` has a launch of a
     /// device, that one is made instead of the one with `shape` and `args`.
     ///
@@ -107,6 +100,12 @@ impl Call<'_> {
         // SAFETY: the caller's promise.
         unsafe { launch_together(&launches) }
     }
+}
+
+/// The arguments of a kernel of which there is one for each device. Kernels have as many as there
+/// can be devices, and do not use those of devices that there are not.
+pub(super) fn for_each(ranks: usize, arg: impl Fn(usize) -> Arg) -> impl Iterator<Item = Arg> {
+    (0..MOST_DEVICES).map(move |rank| arg(rank.min(ranks - 1)))
 }
 
 /// The launch of a device that reduces its shard and exchanges the result at once.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::device::{Arg, Device, LaunchShape, Overlap, peers::FailedAt};
 
 use super::{
-    super::{Error, engine::Engine},
-    call::Call,
+    super::{Args, Error, engine::Engine},
+    call::{Call, Shards, for_each},
     kernels::{Exchange, MOST_THREADS, load, words},
 };
 
@@ -58,31 +58,52 @@ impl Direct {
         mailboxes: Option<&dyn Fn(usize) -> u64>,
         limit: u64,
     ) -> Result<(), FailedAt> {
-        let ranks = call.ranks() as u32;
-        // A block has shared memory for a part of a tile of each rank, and for a note.
-        let part = self.per_tile.div_ceil(ranks) * self.words;
+        let ranks = call.ranks();
         let shape = LaunchShape {
-            // Behind work that is not ours, nothing is gained by beginning early.
             overlap: if mailboxes.is_some() { Overlap::InSequence } else { Overlap::Never },
-            ..LaunchShape::linear(self.blocks(call.count), MOST_THREADS, 4 * (ranks * part + 1))
+            ..shape(self.blocks(call.count), (self.per_tile, self.words), ranks)
         };
-        let bases: Vec<u64> = call.shards.bases().collect();
-        let mailbox = |of| Arg::Pointer(mailboxes.map_or(0, |mailbox| mailbox(of)));
         let args = |rank: usize| {
-            call.for_each(|of| Arg::Pointer(raws(rank, of)))
-                .chain(call.for_each(|of| Arg::U64(bases[of])))
-                .chain([
-                    Arg::Pointer(call.outputs[rank]),
-                    Arg::U32(call.count),
-                    Arg::U32(rank as u32),
-                    Arg::U32(ranks),
-                    Arg::U32(call.shards.present()),
-                    Arg::U64(limit),
-                ])
-                .chain(call.for_each(mailbox))
-                .collect()
+            let results = (call.outputs[rank], call.count);
+            args((rank, ranks), call.shards, results, |of| raws(rank, of), mailboxes, limit)
         };
         // SAFETY: the caller's promise.
         unsafe { call.launch(&self.engines, shape, args, &[]) }
     }
+}
+
+/// The shape of a launch that combines results where they lie. A tile has `per_tile` results of
+/// `words` words of 32 bits. The launch does not begin early, because nothing is gained by that
+/// behind work that is not ours.
+pub(super) fn shape(blocks: u32, (per_tile, words): (u32, u32), ranks: usize) -> LaunchShape {
+    // A block has shared memory for a part of a tile of each rank, and for a note.
+    let ranks = ranks as u32;
+    let part = per_tile.div_ceil(ranks) * words;
+    LaunchShape::linear(blocks, MOST_THREADS, 4 * (ranks * part + 1))
+}
+
+/// The arguments of such a launch, whose results go to the address `output`. The raw results of
+/// each rank are at the address that `raws` gives. Nobody waits if there are no mailboxes.
+pub(super) fn args(
+    (rank, ranks): (usize, usize),
+    shards: &Shards,
+    (output, count): (u64, u32),
+    raws: impl Fn(usize) -> u64,
+    mailboxes: Option<&dyn Fn(usize) -> u64>,
+    limit: u64,
+) -> Args {
+    let bases: Vec<u64> = shards.bases().collect();
+    let mailbox = |of| Arg::Pointer(mailboxes.map_or(0, |mailbox| mailbox(of)));
+    for_each(ranks, |of| Arg::Pointer(raws(of)))
+        .chain(for_each(ranks, |of| Arg::U64(bases[of])))
+        .chain([
+            Arg::Pointer(output),
+            Arg::U32(count),
+            Arg::U32(rank as u32),
+            Arg::U32(ranks as u32),
+            Arg::U32(shards.present()),
+            Arg::U64(limit),
+        ])
+        .chain(for_each(ranks, mailbox))
+        .collect()
 }

@@ -9,7 +9,7 @@ use crate::device::{
 
 use super::{
     super::{Error, engine::Engine, group::shard_error},
-    call::{Call, OwnLaunch},
+    call::{Call, OwnLaunch, Shards, for_each},
     direct::Direct,
     kernels::{Exchange, MOST_THREADS, load, words},
 };
@@ -26,7 +26,7 @@ const MOST_POSTED_SIMULATED: u32 = 1 << 10;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of threads in a warp.
-pub(super) const WARP: u32 = 32;
+const WARP: u32 = 32;
 /// The alignment of raw results, in bytes, which is that of an allocation.
 pub(super) const ALIGNMENT: u64 = 256;
 
@@ -136,18 +136,9 @@ impl Mailboxes {
                 direct.launch(call, |_, of| self.raws(of), Some(&mailbox), self.limit())
             };
         }
-        let ranks = call.ranks() as u32;
-        let room = self.per_block * self.words;
-        // Along x there are the words of a rank, in whole warps, and along y the ranks.
-        let most = (MOST_THREADS / ranks / WARP * WARP).max(WARP);
         let words = call.count.min(self.per_block) * self.words;
-        let lanes = words.next_multiple_of(WARP).min(most);
-        let blocks = call.count.div_ceil(self.per_block);
-        let shape = LaunchShape {
-            block: (lanes, ranks).into(),
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(blocks, lanes, 4 * (ranks * room + 2))
-        };
+        let room = self.per_block * self.words;
+        let shape = shape(call.count.div_ceil(self.per_block), (words, room), call.ranks());
         let args = |rank: usize| {
             let results = [
                 Arg::Pointer(self.raws(rank)),
@@ -166,26 +157,53 @@ impl Mailboxes {
 
     /// How long a kernel waits, in nanoseconds.
     fn limit(&self) -> u64 {
-        match u64::try_from(self.timeout.as_nanos()) {
-            // Without a limit the simulator finds out that nothing can change any more.
-            _ if self.is_simulated => 0,
-            limit => limit.unwrap_or(u64::MAX).max(1),
-        }
+        // Without a limit the simulator finds out that nothing can change any more.
+        if self.is_simulated { 0 } else { limit(self.timeout) }
     }
 
     /// The arguments of a kernel that exchanges results through mailboxes, from the number of
     /// elements in front of the device's shard on.
     pub(super) fn exchange_args(&self, call: &Call<'_>, rank: usize) -> impl Iterator<Item = Arg> {
-        let base = call.shards.bases().nth(rank).unwrap_or_default();
-        let own = [
-            Arg::U64(base),
-            Arg::U32(rank as u32),
-            Arg::U32(call.ranks() as u32),
-            Arg::U32(call.shards.present()),
-            Arg::U64(self.limit()),
-        ];
-        own.into_iter().chain(call.for_each(|of| Arg::Pointer(self.memory.address(of))))
+        let mailbox = |of| self.memory.address(of);
+        exchange_args(call.shards, (rank, call.ranks()), self.limit(), mailbox)
     }
+}
+
+/// The shape of a launch that posts results. A block posts `words` words of 32 bits at most, and
+/// has room for `room`.
+pub(super) fn shape(blocks: u32, (words, room): (u32, u32), ranks: usize) -> LaunchShape {
+    let ranks = ranks as u32;
+    // Along x there are the words of a rank, in whole warps, and along y the ranks.
+    let most = (MOST_THREADS / ranks / WARP * WARP).max(WARP);
+    let lanes = words.next_multiple_of(WARP).min(most);
+    LaunchShape {
+        block: (lanes, ranks).into(),
+        overlap: Overlap::InSequence,
+        ..LaunchShape::linear(blocks, lanes, 4 * (ranks * room + 2))
+    }
+}
+
+/// The arguments of a kernel that exchanges results through mailboxes, from the number of elements
+/// in front of the shard of `rank` on.
+pub(super) fn exchange_args(
+    shards: &Shards,
+    (rank, ranks): (usize, usize),
+    limit: u64,
+    mailbox: impl Fn(usize) -> u64,
+) -> impl Iterator<Item = Arg> {
+    let own = [
+        Arg::U64(shards.bases().nth(rank).unwrap_or_default()),
+        Arg::U32(rank as u32),
+        Arg::U32(ranks as u32),
+        Arg::U32(shards.present()),
+        Arg::U64(limit),
+    ];
+    own.into_iter().chain(for_each(ranks, move |of| Arg::Pointer(mailbox(of))))
+}
+
+/// How long a kernel on a GPU waits, in nanoseconds. 0 would be for ever.
+pub(super) fn limit(timeout: Duration) -> u64 {
+    u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
 /// How many bytes a mailbox for posted results has, as `warpfold_device::exchange` says.

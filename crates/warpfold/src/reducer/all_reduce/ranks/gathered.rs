@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     device::{
-        Arg, Buffer, Device, DeviceError, ErrorText, Event, LaunchShape, Overlap, Stream,
+        Buffer, Device, DeviceError, ErrorText, Event, LaunchShape, Stream,
         nccl::{RankCommunicator, unique_id},
     },
     rendezvous::Rendezvous,
@@ -17,12 +17,13 @@ use crate::{
 use super::{
     super::{
         super::{
-            Error,
+            Args, Error,
             engine::{Cache, Engine},
         },
-        call::{MOST_DEVICES, Shards},
+        call::Shards,
+        direct,
         gathered::gathered_bytes,
-        kernels::{Exchange, MOST_THREADS, words},
+        kernels::{Exchange, words},
     },
     RankError,
     message::{Failed, outcomes},
@@ -185,31 +186,10 @@ fn combine(
     shards: &Shards,
     raws: u64,
     output: u64,
-) -> (LaunchShape, Vec<Arg>) {
-    // A block has shared memory for a part of a tile of each rank, and for a note.
-    let part = exchange.per_tile.div_ceil(ranks as u32) * words(bytes);
-    let shape = LaunchShape {
-        // Behind work that is not ours, nothing is gained by beginning early.
-        overlap: Overlap::Never,
-        ..LaunchShape::linear(1, MOST_THREADS, 4 * (ranks as u32 * part + 1))
-    };
-    let bases: Vec<u64> = shards.bases().collect();
-    // The kernel has as many arguments as there can be ranks, and does not use those of ranks that
-    // there are not.
-    let each = || (0..MOST_DEVICES).map(|of| of.min(ranks - 1));
-    let raw = |of: usize| Arg::Pointer(raws + (of * gathered_bytes(bytes, 1)) as u64);
-    let mut args: Vec<_> = each().map(raw).collect();
-    args.extend(each().map(|of| Arg::U64(bases[of])));
-    args.extend([
-        Arg::Pointer(output),
-        Arg::U32(1),
-        Arg::U32(rank as u32),
-        Arg::U32(ranks as u32),
-        Arg::U32(shards.present()),
-        // Nobody waits, because there are no mailboxes.
-        Arg::U64(0),
-    ]);
-    args.extend(each().map(|_| Arg::Pointer(0)));
+) -> (LaunchShape, Args) {
+    let raws = |of: usize| raws + (of * gathered_bytes(bytes, 1)) as u64;
+    let shape = direct::shape(1, (exchange.per_tile, words(bytes)), ranks);
+    let args = direct::args((rank, ranks), shards, (output, 1), raws, None, 0);
     (shape, args)
 }
 

@@ -3,19 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    device::{Arg, Device, DeviceError, LaunchShape, Overlap, Stream},
+    device::{Arg, Device, DeviceError, LaunchShape, Stream},
     rendezvous::Rendezvous,
 };
 
 use super::{
     super::{
         super::{
-            Error,
+            Args, Error,
             engine::{Cache, Engine},
         },
-        call::{MOST_DEVICES, Shards},
-        kernels::{Exchange, MOST_THREADS, words},
-        mailboxes::{ALIGNMENT, WARP, posted_bytes},
+        call::Shards,
+        kernels::{Exchange, words},
+        mailboxes::{ALIGNMENT, exchange_args, limit, posted_bytes, shape},
     },
     RankError,
     links::{Graves, Links},
@@ -99,30 +99,12 @@ impl Layout {
         output: u64,
         limit: u64,
         memory: impl Fn(usize) -> u64,
-    ) -> (LaunchShape, Vec<Arg>) {
+    ) -> (LaunchShape, Args) {
         let Self { words, room, raw_at, rank, ranks, .. } = *self;
-        // Along x there are the words of a rank, in whole warps, and along y the ranks.
-        let most = (MOST_THREADS / ranks as u32 / WARP * WARP).max(WARP);
-        let lanes = words.next_multiple_of(WARP).min(most);
-        let shape = LaunchShape {
-            block: (lanes, ranks as u32).into(),
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(1, lanes, 4 * (ranks as u32 * room + 2))
-        };
-        let mut args = vec![
-            Arg::Pointer(memory(rank) + raw_at),
-            Arg::Pointer(output),
-            Arg::U32(1),
-            Arg::U64(shards.bases().nth(rank).unwrap_or(0)),
-            Arg::U32(rank as u32),
-            Arg::U32(ranks as u32),
-            Arg::U32(shards.present()),
-            Arg::U64(limit),
-        ];
-        // The kernel has as many mailboxes as there can be ranks, and does not use those of ranks
-        // that there are not.
-        args.extend((0..MOST_DEVICES).map(|of| Arg::Pointer(memory(of.min(ranks - 1)))));
-        (shape, args)
+        let result =
+            [Arg::Pointer(memory(rank) + raw_at), Arg::Pointer(output), Arg::U32(1)].into_iter();
+        let args = result.chain(exchange_args(shards, (rank, ranks), limit, memory)).collect();
+        (shape(1, (words, room), ranks), args)
     }
 }
 
@@ -153,9 +135,8 @@ impl Mailboxes {
         stream: &Stream,
     ) -> Result<(), DeviceError> {
         stream.retain_opened(Arc::clone(&self.links) as _);
-        let limit = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).max(1);
         let memory = |rank| self.links.address(rank);
-        let (shape, args) = self.layout.launch(shards, output, limit, memory);
+        let (shape, args) = self.layout.launch(shards, output, limit(self.timeout), memory);
         // SAFETY: the kernel reads the raw result, which an earlier launch of the stream has left
         // in this memory, and writes one to the output. The mailboxes have as many words as one
         // block uses, and were zeroed. Dropping the links waits for the device, and the memory of
