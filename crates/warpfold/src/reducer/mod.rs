@@ -95,7 +95,8 @@ use operation::More;
 use shapes::{Extent, KernelClass, Machine, PACK_BYTES, Shape};
 
 pub use all_reduce::{
-    AllReducer, AllRowReducer, GroupGraph, RankError, RankReducer, RankTransport, Ranks, Transport,
+    AllReducer, AllRowReducer, GroupGraph, RankError, RankReducer, RankRowReducer, RankTransport,
+    Ranks, Transport,
 };
 pub use bins::{BinCounter, BinKey, BinReducer, BinStatus, PendingBins};
 pub use error::Error;

@@ -21,7 +21,7 @@ use crate::{
     parts::cut,
     processes::on_processes,
     results::Random,
-    skip,
+    rows, skip,
 };
 
 /// How long tests wait for a result that does not come.
@@ -182,6 +182,12 @@ fn reduce(ranks: &Ranks<Any>, seed: u64) {
     let error = ranks.all_reducer::<f32, _>(TopK::<3>, 5).unwrap_err();
     assert!(matches!(error, RankError::Reduction(Error::NotExchanged { .. })), "{error}");
     graphs(ranks);
+
+    // Rows, some of which are posted and some combined where they lie.
+    rows::columns(ranks, &rows::COLUMNS, random);
+    rows::columns(ranks, &[(1 << 19) + 1], random);
+    rows::pairs(ranks);
+    rows::graphs(ranks);
 }
 
 /// A graph captures calls if no library takes part. Each launch is a new reduction.

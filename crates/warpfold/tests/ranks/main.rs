@@ -13,3 +13,4 @@ mod meet;
 mod processes;
 mod rendezvous;
 mod results;
+mod rows;

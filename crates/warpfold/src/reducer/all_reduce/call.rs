@@ -23,6 +23,14 @@ impl Shards {
         Self { total: lengths.iter().sum(), lengths }
     }
 
+    /// The shards from `first` to `end`. If there are shards in front of them, these are one shard,
+    /// which is the first.
+    pub(super) fn part(&self, first: usize, end: usize) -> Self {
+        let in_front = (first > 0).then(|| self.lengths[..first].iter().sum());
+        let lengths = in_front.into_iter().chain(self.lengths[first..end].iter().copied());
+        Self { lengths: lengths.collect(), total: self.total }
+    }
+
     /// The length of all shards together.
     pub(super) fn total(&self) -> u64 {
         self.total
@@ -71,8 +79,9 @@ impl Call<'_> {
         self.outputs.len()
     }
 
-    /// Launches a kernel on each device, which may wait for the others. If `own` has a launch of a
-    /// device, that one is made instead of the one with `shape` and `args`.
+    /// Launches a kernel on each device, which may wait for the others. `launch` gives the shape
+    /// and the arguments of each device. If `own` has a launch of a device, that one is made
+    /// instead.
     ///
     /// # Safety
     ///
@@ -80,25 +89,32 @@ impl Call<'_> {
     pub(super) unsafe fn launch(
         &self,
         engines: &[Arc<Engine>],
-        shape: LaunchShape,
-        args: impl Fn(usize) -> Args,
-        own: &[Option<OwnLaunch<'_>>],
+        launch: impl Fn(usize) -> (LaunchShape, Args),
+        own: Vec<Option<Launch<'_>>>,
     ) -> Result<(), FailedAt> {
-        let own = |rank: usize| own.get(rank).and_then(Option::as_ref);
-        let args: Vec<_> = (0..self.ranks())
-            .map(|rank| if own(rank).is_some() { Args::new() } else { args(rank) })
+        let mut own = own.into_iter();
+        let launches: Vec<_> = engines
+            .iter()
+            .enumerate()
+            .map(|(rank, engine)| {
+                own.next().flatten().unwrap_or_else(|| {
+                    let (shape, args) = launch(rank);
+                    Launch { kernel: engine.kernel(), shape, args }
+                })
+            })
             .collect();
-        let launches = engines.iter().zip(self.streams).zip(&args).enumerate();
-        let launches: Vec<_> = launches
-            .map(|(rank, ((engine, &stream), args))| match own(rank) {
-                Some(OwnLaunch { kernel, shape, args }) => {
-                    Together { stream, kernel, shape: *shape, args }
-                }
-                None => Together { stream, kernel: engine.kernel(), shape, args },
+        let together: Vec<_> = launches
+            .iter()
+            .zip(self.streams)
+            .map(|(&Launch { kernel, shape, ref args }, &stream)| Together {
+                stream,
+                kernel,
+                shape,
+                args,
             })
             .collect();
         // SAFETY: the caller's promise.
-        unsafe { launch_together(&launches) }
+        unsafe { launch_together(&together) }
     }
 }
 
@@ -108,14 +124,16 @@ pub(super) fn for_each(ranks: usize, arg: impl Fn(usize) -> Arg) -> impl Iterato
     (0..MOST_DEVICES).map(move |rank| arg(rank.min(ranks - 1)))
 }
 
-/// The launch of a device that reduces its shard and exchanges the result at once.
-pub(super) struct OwnLaunch<'a> {
+/// The launch of one device in a call.
+pub(super) struct Launch<'a> {
     kernel: &'a Kernel,
     shape: LaunchShape,
     args: Args,
 }
 
-impl<'a> OwnLaunch<'a> {
+impl<'a> Launch<'a> {
+    /// The launch of a device that reduces its shard and exchanges the result at once.
+    ///
     /// # Safety
     ///
     /// The launch keeps the contract of `warpfold_device::exchange::fused`, as one of the launches

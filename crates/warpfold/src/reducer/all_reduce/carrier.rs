@@ -13,7 +13,7 @@ use crate::device::{
 
 use super::{
     super::{Error, Group, group::shard_error},
-    call::{Call, OwnLaunch},
+    call::{Call, Launch},
     gathered::Gathered,
     kernels::Exchange,
     mailboxes::Mailboxes,
@@ -181,7 +181,7 @@ impl Carrier {
     pub(super) fn launch(
         &self,
         call: &Call<'_>,
-        own: &[Option<OwnLaunch<'_>>],
+        own: Vec<Option<Launch<'_>>>,
     ) -> Result<(), FailedAt> {
         // All devices get the work of several threads in the same order. Otherwise the work of each
         // thread could wait on one device for that of the other, for example behind a copy, which

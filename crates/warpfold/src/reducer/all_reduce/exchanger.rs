@@ -9,13 +9,13 @@ use crate::{
 
 use super::{
     super::{Args, Error, Group, group::shard_error, output::Target},
-    call::{Call, MOST_DEVICES, OwnLaunch, Shards},
+    call::{Call, Launch, MOST_DEVICES, Shards},
     carrier::Carrier,
     kernels::exchange_of,
 };
 
 /// Makes the launch of a device ([`Exchanger::call_at_once`]).
-type MakeLaunch<'f, 'a> = &'f mut dyn FnMut(usize, u64, &[Arg]) -> Result<OwnLaunch<'a>, Error>;
+type MakeLaunch<'f, 'a> = &'f mut dyn FnMut(usize, u64, &[Arg]) -> Result<Launch<'a>, Error>;
 
 /// The memory and the kernels with which devices exchange raw results of one kind.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Exchanger {
         shards: &Shards,
         outputs: Vec<Target<'_, R>>,
         streams: &[&Stream],
-        mut own: impl FnMut(usize, u64, &[Arg]) -> Result<OwnLaunch<'a>, Error>,
+        mut own: impl FnMut(usize, u64, &[Arg]) -> Result<Launch<'a>, Error>,
     ) -> Result<(), Error> {
         self.mend(streams)?;
         self.exchange(1, shards, outputs, streams, Some(&mut own))
@@ -180,7 +180,7 @@ impl Exchanger {
                     _ => Vec::new(),
                 };
                 is_torn = true;
-                let launched = self.carrier.launch(&call, &own);
+                let launched = self.carrier.launch(&call, own);
                 launched.map_err(|failed| failed_at(devices, failed))?;
                 is_torn = false;
                 Ok(())

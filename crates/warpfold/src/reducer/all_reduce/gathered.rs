@@ -1,19 +1,23 @@
 //! Raw results that NCCL gathers on each device, and the kernels that combine them there.
 
+use std::sync::Arc;
+
 use crate::device::{Buffer, Device, nccl::SharedCommunicators, peers::FailedAt};
 
 use super::{
-    super::{Error, group::shard_error},
+    super::{Error, engine::Engine, group::shard_error},
     call::Call,
-    direct::Direct,
-    kernels::Exchange,
+    direct::{Places, Tiles},
+    kernels::{Exchange, load},
+    mailboxes::least_multiprocessors,
 };
 
 /// The kernels and the memory of GPUs that cannot use each other's memory.
 #[derive(Debug)]
 pub(super) struct Gathered {
     communicators: SharedCommunicators,
-    direct: Direct,
+    engines: Vec<Arc<Engine>>,
+    tiles: Tiles,
     /// The size of a raw result.
     bytes: usize,
     /// The raw results of each device's shard.
@@ -31,7 +35,8 @@ impl Gathered {
         bytes: usize,
         most: u32,
     ) -> Result<Self, Error> {
-        let direct = Direct::new(devices, exchange, bytes)?;
+        let engines = load(devices, exchange.direct, bytes)?;
+        let tiles = Tiles::new(exchange, bytes, least_multiprocessors(devices));
         let size = gathered_bytes(bytes, most);
         let alloc = |size: usize| -> Result<Vec<_>, Error> {
             let buffer = |(shard, device): (usize, &Device)| {
@@ -41,7 +46,7 @@ impl Gathered {
         };
         let (raws, all_raws) = (alloc(size)?, alloc(size * devices.len())?);
         communicators.make(devices)?;
-        Ok(Self { communicators, direct, bytes, raws, all_raws })
+        Ok(Self { communicators, engines, tiles, bytes, raws, all_raws })
     }
 
     /// The address of the raw results of a device's shard.
@@ -59,11 +64,16 @@ impl Gathered {
         // SAFETY: the buffers have so many bytes, and dropping the exchanger, which keeps them,
         // waits for all devices.
         unsafe { self.communicators.all_gather(&raws, &all_raws, bytes, call.streams)? };
-        let of_rank = |rank: usize, of: usize| all_raws[rank] + (of * bytes) as u64;
+        let launch = |rank: usize| {
+            let (ranks, results) = ((rank, call.ranks()), (call.outputs[rank], call.count));
+            let raws = |of: usize| all_raws[rank] + (of * bytes) as u64;
+            let places = Places { raws: &raws, mailboxes: None, limit: 0 };
+            self.tiles.launch(ranks, call.shards, results, &places)
+        };
         // SAFETY: each kernel reads raw results that NCCL has left in a buffer of its device, and
         // writes as many to its output, which is borrowed or vouched for. Without mailboxes nobody
         // waits.
-        unsafe { self.direct.launch(call, of_rank, None, 0) }
+        unsafe { call.launch(&self.engines, launch, Vec::new()) }
     }
 }
 

@@ -7,13 +7,14 @@ mod exchanger;
 mod gathered;
 mod graph;
 mod kernels;
+mod layout;
 mod mailboxes;
 mod ranks;
 mod rows;
 
 pub use carrier::Transport;
 pub use graph::GroupGraph;
-pub use ranks::{RankError, RankReducer, RankTransport, Ranks};
+pub use ranks::{RankError, RankReducer, RankRowReducer, RankTransport, Ranks};
 pub use rows::AllRowReducer;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -26,7 +27,7 @@ use super::{
     partial::check_most,
 };
 
-use call::{OwnLaunch, Shards};
+use call::{Launch, Shards};
 use exchanger::Exchanger;
 
 /// An operation over one type of elements, ready to run on all devices of a [`Group`] such that
@@ -217,7 +218,7 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
                 // SAFETY: the kernel reads the elements of the shard as that of `Reducer::launch`
                 // does, and writes one raw result at `out`. The rest is that of the exchanger's own
                 // kernels.
-                Ok(unsafe { OwnLaunch::new(fused[shard].kernel(), shape, args) })
+                Ok(unsafe { Launch::new(fused[shard].kernel(), shape, args) })
             })?;
             #[cfg(feature = "cudarc")]
             prepared.into_iter().try_for_each(super::Prepared::give_back)?;

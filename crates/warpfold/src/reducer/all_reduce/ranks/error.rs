@@ -63,12 +63,21 @@ pub enum RankError {
         /// The reason, as a sentence for people.
         reason: String,
     },
-    /// A shard has another length than the one that the ranks have agreed on.
+    /// A shard, or a row of it, has another length than the one that the ranks have agreed on.
     #[error("the shard has {given} elements, and this reducer was made for {agreed}")]
     Length {
-        /// The length of the shard.
+        /// The length of the shard, or of its rows.
         given: u64,
-        /// The length for which [`Ranks::all_reducer`](super::Ranks::all_reducer) was called.
+        /// The length for which the reducer was made.
+        agreed: u64,
+    },
+    /// A shard has another number of rows than the one that the ranks have agreed on.
+    #[error("the shard has {given} rows, and this reducer was made for {agreed}")]
+    Rows {
+        /// The number of rows of the shard.
+        given: u64,
+        /// The number for which [`Ranks::all_row_reducer`](super::Ranks::all_row_reducer) was
+        /// called.
         agreed: u64,
     },
     /// The device of this rank has waited in vain for the result of another rank. The reducer does

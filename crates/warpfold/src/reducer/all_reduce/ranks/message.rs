@@ -16,10 +16,17 @@ use super::{
 const MARK: &[u8] = b"wf-rank1";
 
 /// What a rank does with an operation, as text. It has all that must be the same on each rank.
-pub(super) fn call<T: Item, O: Operation<T>>(what: &str, operation: O) -> String {
+/// `bytes` is the size of a raw result.
+pub(super) fn call<T: Item, O: Operation<T>>(
+    what: &str,
+    operation: O,
+    bytes: usize,
+    rows: Option<u32>,
+) -> String {
     let constants: Vec<_> = operation.more().iter().map(|arg| format!(" {arg:?}")).collect();
-    let (name, item, bytes) = (O::NAME, T::NAME, size_of::<O::Raw>());
-    format!("{what}: {name}{} of {item}, in {bytes} bytes", constants.concat())
+    let (name, item) = (O::NAME, T::NAME);
+    let rows = rows.map_or_else(String::new, |rows| format!(", {rows} rows"));
+    format!("{what}: {name}{} of {item}, in {bytes} bytes{rows}", constants.concat())
 }
 
 /// Tells the other ranks what this rank has to say in a step, or why it cannot take it, and returns

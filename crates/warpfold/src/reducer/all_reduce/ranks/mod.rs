@@ -1,15 +1,20 @@
 //! Devices of several processes whose results each of them gets.
 
+mod carrier;
 mod choose;
+mod combiner;
 mod error;
 mod gathered;
 mod links;
 mod message;
 mod peers;
 mod reducer;
+mod relay;
+mod rows;
 
 pub use error::RankError;
 pub use reducer::RankReducer;
+pub use rows::RankRowReducer;
 
 use std::{
     fmt,
@@ -20,7 +25,7 @@ use std::{
 
 use crate::{device::Device, rendezvous::Rendezvous};
 
-use super::super::{Item, Operation};
+use super::super::{Error, Item, Operation};
 
 use choose::Card;
 use gathered::Communicator;
@@ -124,6 +129,8 @@ struct Shared<R: Rendezvous> {
     device: Device,
     rank: u32,
     ranks: u32,
+    /// The least number of multiprocessors that the device of a rank has.
+    multiprocessors: u32,
     /// How long ranks wait for each other.
     timeout: Duration,
     transport: RankTransport,
@@ -242,6 +249,7 @@ impl<R: Rendezvous> Ranks<R> {
                 device: device.clone(),
                 rank,
                 ranks,
+                multiprocessors: cards.iter().map(|card| card.multiprocessors).min().unwrap_or(1),
                 timeout,
                 transport,
                 is_chosen: wanted.is_some(),
@@ -323,6 +331,33 @@ fn try_peers<R: Rendezvous>(
 impl<R: Rendezvous> Shared<R> {
     fn meeting(&self) -> MutexGuard<'_, Meeting<R>> {
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the other ranks the length of this rank's shard, or why this rank cannot go on, and
+    /// returns the lengths of all. All ranks call this, with the same `call`.
+    fn agree<P>(
+        &self,
+        meeting: &mut Meeting<R>,
+        call: &str,
+        prepared: Result<P, Error>,
+        length: u64,
+    ) -> Result<(P, Vec<u64>), RankError> {
+        // Each rank also tells which memory it needs no longer.
+        let own = [&length.to_le_bytes()[..], &self.graves.to_bytes()].concat();
+        let own = match &prepared {
+            Ok(_) => Ok(&own[..]),
+            Err(error) => Err(error as &dyn fmt::Display),
+        };
+        let all = together(&mut meeting.rendezvous, call, own);
+        // The error of this rank says more than what the others get to know.
+        let (prepared, all) = (prepared?, all?);
+        let all: Vec<_> = (0..)
+            .zip(&all)
+            .map(|(rank, told)| told.split_first_chunk().ok_or(RankError::Message { rank }))
+            .collect::<Result<_, _>>()?;
+        self.graves.free(&all.iter().map(|&(_, closed)| closed).collect::<Vec<_>>());
+        let lengths = all.iter().map(|&(length, _)| u64::from_le_bytes(*length));
+        Ok((prepared, lengths.collect()))
     }
 }
 

@@ -1,9 +1,10 @@
-//! The kernel that passes raw results through the mailboxes of all ranks.
+//! The kernels that pass raw results through the memory of all ranks.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
     device::{Arg, Device, DeviceError, LaunchShape, Stream},
+    ptx::EmbeddedKernel,
     rendezvous::Rendezvous,
 };
 
@@ -14,217 +15,142 @@ use super::{
             engine::{Cache, Engine},
         },
         call::Shards,
-        kernels::{Exchange, words},
-        mailboxes::{ALIGNMENT, exchange_args, limit, posted_bytes, shape},
+        kernels::Exchange,
+        layout::{Devices, Layout, limit},
     },
-    RankError,
-    links::{Graves, Links},
+    Meeting, RankError, Shared,
+    links::Links,
     message::Failed,
 };
 
-/// The kernel of this rank, and the memory of all ranks: a mailbox, and the raw result of this
-/// rank's shard behind it.
+/// The kernels of this rank, and the memory of all ranks.
 #[derive(Debug)]
 pub(super) struct Mailboxes {
     /// A graph that has captured a call owns this too.
     links: Arc<Links>,
-    engine: Arc<Engine>,
-    layout: Layout,
-    /// How long the kernel waits for the results of another rank.
+    kernels: Kernels,
+    rank: usize,
+    /// How long a kernel waits for the results of another rank.
     pub(super) timeout: Duration,
 }
 
-/// What is where in the memory of a rank, and which rank this is.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// The words of 32 bits of a result.
-    words: u32,
-    /// The words of 32 bits for which a block has room.
-    room: u32,
-    /// Where the raw result begins, in bytes.
-    raw_at: u64,
-    /// The size of the memory, in bytes.
-    size: u64,
-    rank: usize,
-    ranks: usize,
-}
-
-/// The kernel on this rank's device, before there is memory for it.
+/// The kernels on this rank's device, and what is to be where in the memory of all ranks.
 #[derive(Debug)]
-pub(super) struct Posting {
-    engine: Arc<Engine>,
-    bytes: usize,
-    per_block: u32,
+pub(super) struct Kernels {
+    layout: Layout,
+    /// The kernel that posts results.
+    posting: Arc<Engine>,
+    /// The kernel that combines results where they lie, if a call may have so many.
+    direct: Option<Arc<Engine>>,
+    /// The kernel that reduces the shard of this rank and exchanges the result at once, if there is
+    /// one.
+    fused: Option<Arc<Engine>>,
 }
 
-impl Posting {
-    /// Loads the kernel for raw results of `bytes` bytes.
-    pub(super) fn load(device: &Device, exchange: Exchange, bytes: usize) -> Result<Self, Error> {
-        let engine = device.attached::<Cache>().engine(device, exchange.posts, bytes)?;
-        Ok(Self { engine, bytes, per_block: exchange.per_block })
+impl Kernels {
+    /// Loads the kernels for calls with up to `most` raw results of `bytes` bytes.
+    pub(super) fn load(
+        device: &Device,
+        devices: Devices,
+        exchange: Exchange,
+        fused: Option<&'static EmbeddedKernel>,
+        (bytes, most): (usize, u32),
+    ) -> Result<Self, Error> {
+        let layout = Layout::new(devices, exchange, bytes, most);
+        let cache = device.attached::<Cache>();
+        let load = |kernel| cache.engine(device, kernel, bytes);
+        Ok(Self {
+            layout,
+            posting: load(exchange.posts)?,
+            direct: layout.has_direct().then(|| load(exchange.direct)).transpose()?,
+            fused: fused.map(load).transpose()?,
+        })
     }
 
     /// Shares the memory with the other ranks, all of which call this.
     pub(super) fn share<R: Rendezvous>(
         self,
-        device: &Device,
-        meeting: &mut R,
-        graves: &Arc<Graves>,
-        number: u64,
+        shared: &Shared<R>,
+        meeting: &mut Meeting<R>,
     ) -> Result<Result<Mailboxes, Failed>, RankError> {
-        let (rank, ranks) = (meeting.rank() as usize, meeting.ranks() as usize);
-        let layout = Layout::new(self.bytes, self.per_block, rank, ranks);
-        let links = Links::share(device, meeting, graves, number, layout.size)?;
-        let (engine, timeout) = (self.engine, meeting.timeout());
-        Ok(links.map(|links| Mailboxes { links: Arc::new(links), engine, layout, timeout }))
-    }
-}
-
-impl Layout {
-    /// Of memory for raw results of `bytes` bytes, of which a block of the kernel has room for
-    /// `per_block`.
-    fn new(bytes: usize, per_block: u32, rank: usize, ranks: usize) -> Self {
-        let words = words(bytes);
-        let room = per_block * words;
-        let raw_at = posted_bytes(1, room, ranks).next_multiple_of(ALIGNMENT);
-        Self { words, room, raw_at, size: raw_at + bytes as u64, rank, ranks }
-    }
-
-    /// The shape and the arguments of the launch of this rank. The memory of each rank is at an
-    /// address that `memory` gives. The kernel waits for `limit` nanoseconds, or for ever if that
-    /// is 0.
-    fn launch(
-        &self,
-        shards: &Shards,
-        output: u64,
-        limit: u64,
-        memory: impl Fn(usize) -> u64,
-    ) -> (LaunchShape, Args) {
-        let Self { words, room, raw_at, rank, ranks, .. } = *self;
-        let result =
-            [Arg::Pointer(memory(rank) + raw_at), Arg::Pointer(output), Arg::U32(1)].into_iter();
-        let args = result.chain(exchange_args(shards, (rank, ranks), limit, memory)).collect();
-        (shape(1, (words, room), ranks), args)
+        let (number, size) = (meeting.next_memory(), self.layout.size());
+        let meeting = &mut meeting.rendezvous;
+        let links = Links::share(&shared.device, meeting, &shared.graves, number, size)?;
+        let (rank, timeout) = (shared.rank as usize, shared.timeout);
+        Ok(links.map(|links| Mailboxes { links: Arc::new(links), kernels: self, rank, timeout }))
     }
 }
 
 impl Mailboxes {
-    /// The address of the raw result of this rank's shard.
-    pub(super) fn raw(&self) -> u64 {
-        self.links.address(self.layout.rank) + self.layout.raw_at
+    /// The address of the raw results of this rank's shard.
+    pub(super) fn raws(&self) -> u64 {
+        self.links.address(self.rank) + self.kernels.layout.raws_at()
     }
 
     /// The rank for which this one has waited in vain, after all earlier work of the device.
     pub(super) fn absent(&self, device: &Device) -> Result<Option<u32>, DeviceError> {
-        // SAFETY: the memory begins with the status, and was zeroed.
-        let status = unsafe { device.read_at::<u64>(self.links.address(self.layout.rank), 1)? };
-        Ok(status[0].checked_sub(1).map(|rank| rank as u32))
+        for at in self.kernels.layout.statuses() {
+            // SAFETY: the memory has a status there, and was zeroed.
+            let status = unsafe { device.read_at::<u64>(self.links.address(self.rank) + at, 1)? };
+            if let Some(rank) = status[0].checked_sub(1) {
+                return Ok(Some(rank as u32));
+            }
+        }
+        Ok(None)
     }
 
-    /// Launches the kernel, which combines the raw results of all ranks. An earlier launch of the
-    /// stream leaves that of this rank.
+    /// Launches the kernel that combines the raw results of all ranks. An earlier launch of the
+    /// stream leaves those of this rank.
     ///
     /// # Safety
     ///
-    /// `output` is the address of a raw result on this rank's device, which nothing but the work of
-    /// the stream uses meanwhile.
+    /// `output` has the address of `count` raw results on this rank's device, which nothing but the
+    /// work of the stream uses meanwhile. `count` is one that the kernels were loaded for.
     pub(super) unsafe fn launch(
         &self,
         shards: &Shards,
-        output: u64,
+        (output, count): (u64, u32),
+        stream: &Stream,
+    ) -> Result<(), DeviceError> {
+        let Kernels { layout, posting, direct, .. } = &self.kernels;
+        let engine = direct.as_ref().filter(|_| layout.is_direct(count)).unwrap_or(posting);
+        stream.retain_opened(Arc::clone(&self.links) as _);
+        let memory = |rank| self.links.address(rank);
+        let (shape, args) =
+            layout.launch(self.rank, shards, (output, count), limit(self.timeout), memory);
+        // SAFETY: the kernel reads raw results, which an earlier launch of the stream has left in
+        // this memory, and writes as many to the output. The mailboxes have as many words as so
+        // many blocks use, and were zeroed. Dropping the links waits for the device, and the memory
+        // of other ranks lives until all have closed it.
+        unsafe { stream.launch(engine.kernel(), shape, &args) }
+    }
+
+    /// The kernel that reduces the shard of this rank and exchanges the result at once, and the
+    /// arguments that say how it does the latter.
+    pub(super) fn fused(&self, shards: &Shards) -> Option<(&Engine, Args)> {
+        let engine = self.kernels.fused.as_deref()?;
+        let memory = |rank| self.links.address(rank);
+        let args =
+            self.kernels.layout.exchange_args(self.rank, shards, limit(self.timeout), memory);
+        Some((engine, args.collect()))
+    }
+
+    /// Launches the kernel that [`fused`](Self::fused) has given.
+    ///
+    /// # Safety
+    ///
+    /// The arguments begin with those by which a reduction of this rank's shard is launched, whose
+    /// output is that of [`launch`](Self::launch), and those of `fused` follow.
+    pub(super) unsafe fn launch_fused(
+        &self,
+        engine: &Engine,
+        shape: LaunchShape,
+        args: &[Arg],
         stream: &Stream,
     ) -> Result<(), DeviceError> {
         stream.retain_opened(Arc::clone(&self.links) as _);
-        let memory = |rank| self.links.address(rank);
-        let (shape, args) = self.layout.launch(shards, output, limit(self.timeout), memory);
-        // SAFETY: the kernel reads the raw result, which an earlier launch of the stream has left
-        // in this memory, and writes one to the output. The mailboxes have as many words as one
-        // block uses, and were zeroed. Dropping the links waits for the device, and the memory of
-        // other ranks lives until all have closed it.
-        unsafe { stream.launch(self.engine.kernel(), shape, &args) }
-    }
-}
-
-#[cfg(all(test, feature = "simulator"))]
-mod tests {
-    use crate::{
-        device::peers::{PeerMemory, Together, launch_together},
-        ptx::{EmbeddedKernel, reduce},
-        reducer::{Indexed, all_reduce::kernels::exchange_of},
-    };
-
-    use super::*;
-
-    /// Simulators share memory as processes do, and each is launched as a rank.
-    fn exchange<R: bytemuck::Pod>(
-        kernel: &EmbeddedKernel,
-        shards: &[(u64, R)],
-        calls: u32,
-    ) -> Vec<R> {
-        let ranks = shards.len();
-        let devices: Vec<_> = shards.iter().map(|_| Device::simulator()).collect();
-        let found = exchange_of(kernel, size_of::<R>()).unwrap();
-        let layouts: Vec<_> = (0..ranks)
-            .map(|rank| Layout::new(size_of::<R>(), found.per_block, rank, ranks))
-            .collect();
-        let memory = PeerMemory::zeroed(&devices, layouts[0].size).unwrap();
-        let lengths = Shards::new(shards.iter().map(|shard| shard.0).collect());
-        let outputs: Vec<_> = devices.iter().map(|device| device.alloc::<R>(1).unwrap()).collect();
-        let streams: Vec<_> = devices.iter().map(|device| device.stream().unwrap()).collect();
-        let engines: Vec<_> = devices
-            .iter()
-            .map(|device| Posting::load(device, found, size_of::<R>()).unwrap().engine)
-            .collect();
-        for (rank, (_, raw)) in shards.iter().enumerate() {
-            let address = memory.address(rank) + layouts[rank].raw_at;
-            // SAFETY: the memory has a raw result there.
-            unsafe { streams[rank].write_waiting(address, bytemuck::bytes_of(raw)).unwrap() };
-        }
-        for _ in 0..calls {
-            let launches: Vec<_> = (0..ranks)
-                .map(|rank| {
-                    let output = outputs[rank].address();
-                    layouts[rank].launch(&lengths, output, 0, |of| memory.address(of))
-                })
-                .collect();
-            let together: Vec<_> = launches
-                .iter()
-                .enumerate()
-                .map(|(rank, (shape, args))| Together {
-                    stream: &streams[rank],
-                    kernel: engines[rank].kernel(),
-                    shape: *shape,
-                    args,
-                })
-                .collect();
-            // SAFETY: as in `Mailboxes::launch`.
-            unsafe { launch_together(&together).unwrap() };
-        }
-        outputs.iter().map(|output| output.copy_to_host().unwrap()[0]).collect()
-    }
-
-    #[test]
-    fn ranks_get_what_the_kernel_combines() {
-        for ranks in 1..=8u64 {
-            let shards: Vec<_> = (0..ranks).map(|rank| (10, 1.5f32 * rank as f32)).collect();
-            let expected = 1.5 * (ranks * (ranks - 1) / 2) as f32;
-            for calls in 1..=3 {
-                let found = exchange(&reduce::sum::f32, &shards, calls);
-                assert_eq!(found, vec![expected; ranks as usize]);
-            }
-        }
-    }
-
-    #[test]
-    fn indices_count_the_elements_of_all_ranks_and_empty_shards_do_not_count() {
-        let shards = [
-            (3, Indexed::new(5.0f64, 2)),
-            (0, Indexed::new(9.0, 0)),
-            (7, Indexed::new(6.0, 4)),
-            (2, Indexed::new(6.0, 0)),
-        ];
-        for found in exchange(&reduce::argmax::f64, &shards, 2) {
-            assert_eq!((found.value, found.index), (6.0, 7));
-        }
+        // SAFETY: the kernel reads the elements of the shard, and writes one raw result. The rest
+        // is as in `launch`.
+        unsafe { stream.launch(engine.kernel(), shape, args) }
     }
 }

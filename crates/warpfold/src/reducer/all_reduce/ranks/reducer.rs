@@ -10,10 +10,9 @@ use super::{
         call::Shards,
         kernels::exchange_of,
     },
-    Meeting, RankError, RankTransport, Shared,
-    gathered::Gathered,
+    RankError, RankTransport, Shared,
+    carrier::{Carrier, Prepared},
     message::{call, together},
-    peers::{Mailboxes, Posting},
 };
 
 /// An operation over one type of elements, ready to run such that the device of each rank gets the
@@ -22,10 +21,11 @@ use super::{
 /// # How the ranks exchange results
 ///
 /// As the devices of an [`AllReducer`](crate::AllReducer) do, if the
-/// [transport](super::RankTransport) is the memory of peers or NCCL: a kernel reduces the shard of
-/// this rank, and another one combines the raw results of all ranks in the order of the ranks. The
-/// host takes no part. If the transport is the host, each call waits, and exchanges the raw results
-/// by the rendezvous.
+/// [transport](super::RankTransport) is the memory of peers or NCCL. In the memory of peers, one
+/// kernel reduces the shard of this rank, and combines the raw results of all ranks in their order.
+/// These are two kernels for [`ReproducibleSum`](crate::ReproducibleSum), and with NCCL. The host
+/// takes no part. If the transport is the host, each call waits, and exchanges the raw results by
+/// the rendezvous.
 ///
 /// # If a rank does not come
 ///
@@ -35,8 +35,7 @@ use super::{
 /// such as by [`Stream::synchronize`]: `check` and the drop of a reducer wait no longer than the
 /// timeout, and then end what waits. The output may hold anything after that.
 ///
-/// Only whole arrays are reduced in this way. For rows there is
-/// [`AllRowReducer`](crate::AllRowReducer), within one process.
+/// For rows and axes there is [`RankRowReducer`](super::RankRowReducer).
 ///
 /// # Bits
 ///
@@ -54,19 +53,6 @@ pub struct RankReducer<T, O, R: Rendezvous> {
     shared: Arc<Shared<R>>,
 }
 
-/// The transport of a reducer, with its memory and its kernel.
-enum Carrier {
-    Peers(Mailboxes),
-    Nccl(Gathered),
-}
-
-/// The transport of a reducer, as far as it concerns this rank alone.
-enum Prepared {
-    Peers(Posting),
-    Nccl(Gathered),
-    Host,
-}
-
 impl<T: Item, O: Operation<T>, R: Rendezvous> fmt::Debug for RankReducer<T, O, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RankReducer")
@@ -79,56 +65,24 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> fmt::Debug for RankReducer<T, O, R
 impl<T, O, R: Rendezvous> RankReducer<T, O, R> {
     /// What carries the results of this reducer between the ranks.
     pub fn transport(&self) -> RankTransport {
-        match &self.carrier {
-            Some(Carrier::Peers(_)) => RankTransport::Peers,
-            Some(Carrier::Nccl(_)) => RankTransport::Nccl,
-            None => RankTransport::Host,
-        }
+        self.carrier.as_ref().map_or(RankTransport::Host, Carrier::transport)
     }
 }
 
 impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     pub(super) fn new(shared: &Arc<Shared<R>>, operation: O, len: u64) -> Result<Self, RankError> {
         let mut meeting = shared.meeting();
-        let Meeting { rendezvous, .. } = &mut *meeting;
+        let text = |what: &str| call::<T, O>(what, operation, size_of::<O::Raw>(), None);
         let prepared = prepare(shared, operation);
-        let text = call("all_reducer", operation);
-        // Each rank also tells which memory it needs no longer.
-        let own = [&len.to_le_bytes()[..], &shared.graves.to_bytes()].concat();
-        let own = match &prepared {
-            Ok(_) => Ok(&own[..]),
-            Err(error) => Err(error as &dyn fmt::Display),
-        };
-        let all = together(rendezvous, &text, own);
-        // The error of this rank says more than what the others get to know.
-        let (reducer, prepared) = prepared?;
-        let all = all?;
-        let all: Vec<_> = (0..)
-            .zip(&all)
-            .map(|(rank, told)| told.split_first_chunk().ok_or(RankError::Message { rank }))
-            .collect::<Result<_, _>>()?;
-        shared.graves.free(&all.iter().map(|&(_, closed)| closed).collect::<Vec<_>>());
-        let lengths: Vec<u64> = all.iter().map(|&(len, _)| u64::from_le_bytes(*len)).collect();
+        let ((reducer, prepared), lengths) =
+            shared.agree(&mut meeting, &text("all_reducer"), prepared, len)?;
         check_lengths::<T, O>(&lengths)?;
-        let carrier = match prepared {
-            Prepared::Peers(posting) => {
-                let (device, number) = (&shared.device, meeting.next_memory());
-                let rendezvous = &mut meeting.rendezvous;
-                Some(Carrier::Peers(posting.share(
-                    device,
-                    rendezvous,
-                    &shared.graves,
-                    number,
-                )??))
-            }
-            Prepared::Nccl(gathered) => Some(Carrier::Nccl(gathered)),
-            Prepared::Host => None,
-        };
+        let carrier = prepared.map(|prepared| prepared.share(shared, &mut meeting)).transpose()?;
         drop(meeting);
         Ok(Self {
             carrier,
             reducer,
-            call: call("reduce_into", operation),
+            call: text("reduce_into"),
             shards: Shards::new(lengths),
             shared: Arc::clone(shared),
         })
@@ -140,10 +94,8 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     /// applies in any case.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        match &mut self.carrier {
-            Some(Carrier::Peers(mailboxes)) => mailboxes.timeout = timeout,
-            Some(Carrier::Nccl(gathered)) => gathered.timeout = timeout,
-            None => {}
+        if let Some(carrier) = &mut self.carrier {
+            carrier.set_timeout(timeout);
         }
         self
     }
@@ -185,29 +137,32 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
         let Some(carrier) = &mut self.carrier else {
             return self.reduce_on_host(shard, output, stream);
         };
-        let Shared { device, rank, .. } = &*self.shared;
-        check_shard::<T, O, _>(&shard, self.shards.length(*rank as usize))?;
+        let (device, rank) = (&self.shared.device, self.shared.rank as usize);
+        check_shard::<T, O, _>(&shard, self.shards.length(rank))?;
         let target = output.target();
         if target.len != 1 {
             return Err(Error::Output { len: target.len }.into());
         }
         target.lend(device, stream, |output| {
-            let raw = match carrier {
-                Carrier::Peers(mailboxes) => mailboxes.raw(),
-                Carrier::Nccl(gathered) => gathered.raw(),
-            };
-            if self.shards.has(*rank as usize) {
-                let (first, second) = shard.places();
-                self.reducer.launch(first, second, raw, stream)?;
-            }
-            // SAFETY: the output is borrowed or vouched for, and has the length 1.
-            unsafe {
-                match carrier {
-                    Carrier::Peers(mailboxes) => mailboxes.launch(&self.shards, output, stream)?,
-                    Carrier::Nccl(gathered) => {
-                        gathered.launch((*rank, &self.shards), output, stream)?;
-                    }
+            let (reducer, shards) = (&self.reducer, &self.shards);
+            let (first, second) = shard.places();
+            let mailboxes = carrier.mailboxes().filter(|_| shards.has(rank));
+            let fused = mailboxes.and_then(|mailboxes| Some((mailboxes, mailboxes.fused(shards)?)));
+            if let Some((mailboxes, (engine, more))) = fused {
+                let own = reducer.prepare(first, second, stream)?;
+                let args = reducer.args(&own, (first, second), output, stream, &more);
+                let shape = own.shape.launch();
+                // SAFETY: the arguments are those of a reduction to this output, which is borrowed
+                // or vouched for and has the length 1, and those of the exchange.
+                unsafe { mailboxes.launch_fused(engine, shape, &args, stream)? };
+                #[cfg(feature = "cudarc")]
+                own.give_back()?;
+            } else {
+                if shards.has(rank) {
+                    reducer.launch(first, second, carrier.raws(), stream)?;
                 }
+                // SAFETY: the output is borrowed or vouched for, and has the length 1.
+                unsafe { carrier.launch((rank, shards), (output, 1), stream)? };
             }
             Ok(Pending::new(self.shards.total()))
         })
@@ -224,12 +179,8 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
     ///   of NCCL.
     pub fn check(&self) -> Result<(), RankError> {
         match &self.carrier {
-            Some(Carrier::Peers(mailboxes)) => match mailboxes.absent(&self.shared.device)? {
-                None => Ok(()),
-                Some(rank) => Err(RankError::Absent { rank }),
-            },
+            Some(carrier) => carrier.check(&self.shared),
             // Each call has waited for all ranks.
-            Some(Carrier::Nccl(gathered)) => gathered.check(),
             None => Ok(self.shared.device.synchronize()?),
         }
     }
@@ -284,23 +235,16 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
 fn prepare<T: Item, O: Operation<T>, R: Rendezvous>(
     shared: &Shared<R>,
     operation: O,
-) -> Result<(Reducer<T, O>, Prepared), Error> {
-    let Shared { device, transport, communicator, ranks, timeout, .. } = shared;
+) -> Result<(Reducer<T, O>, Option<Prepared>), Error> {
     let bytes = size_of::<O::Raw>();
-    let prepared = match (transport, exchange_of(O::KERNEL, bytes), communicator) {
-        (RankTransport::Peers, Some(exchange), _) => {
-            Prepared::Peers(Posting::load(device, exchange, bytes)?)
-        }
-        (RankTransport::Nccl, Some(exchange), Some(communicator)) => {
-            let more = (*ranks, *timeout);
-            Prepared::Nccl(Gathered::new(device, communicator, exchange, bytes, more)?)
-        }
-        (RankTransport::Peers | RankTransport::Nccl, None, _) if shared.is_chosen => {
+    let prepared = match exchange_of(O::KERNEL, bytes) {
+        Some(exchange) => Prepared::new(shared, exchange, O::FUSED, (bytes, 1))?,
+        None if shared.is_chosen && shared.transport != RankTransport::Host => {
             return Err(Error::NotExchanged { op: O::NAME, item: T::NAME });
         }
-        _ => Prepared::Host,
+        None => None,
     };
-    Ok((device.reducer(operation)?, prepared))
+    Ok((shared.device.reducer(operation)?, prepared))
 }
 
 /// Refuses a shard of another length than the ranks have agreed on.
@@ -316,7 +260,7 @@ where
 }
 
 /// Refuses shards whose array has no result.
-fn check_lengths<T: Item, O: Operation<T>>(lengths: &[u64]) -> Result<(), Error> {
+pub(super) fn check_lengths<T: Item, O: Operation<T>>(lengths: &[u64]) -> Result<(), Error> {
     let total = lengths.iter().try_fold(0u64, |total, &len| total.checked_add(len));
     // One more element than can be counted is too much, too.
     let (n, most) = (total.unwrap_or(u64::MAX), O::MOST.min(u64::MAX - 1));
