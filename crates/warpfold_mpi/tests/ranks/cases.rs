@@ -42,8 +42,22 @@ pub(crate) const ALL: [(&str, Work, &[usize], End); 25] = [
     ("a_killed_rank_of_devices_ends_all", devices::killed, &[3], End::Reported { missing: 3 }),
 ];
 
+/// All ranks, each with a simulator.
 pub(crate) fn world() -> MpiCommunicator {
     MpiCommunicator::world(&Device::simulator()).expect("MPI works")
+}
+
+/// All ranks, each with a GPU of its machine if there are any, unless `WARPFOLD_DEVICE` is `sim`.
+pub(crate) fn world_of_gpus() -> MpiCommunicator {
+    let device = |local: u32| {
+        if env::var("WARPFOLD_DEVICE").is_ok_and(|device| device == "sim") {
+            return Ok(Device::simulator());
+        }
+        let gpus = Device::all()?;
+        let gpu = (local as usize).checked_rem(gpus.len()).map(|gpu| gpus[gpu].clone());
+        Ok(gpu.unwrap_or_else(Device::simulator))
+    };
+    MpiCommunicator::world_on(device).expect("MPI works")
 }
 
 /// A source of random numbers that is the same on all ranks.
@@ -64,7 +78,7 @@ pub(crate) fn cuts(random: &mut ChaCha8Rng, n: usize, ranks: u32) -> Vec<usize> 
 }
 
 fn results() {
-    let ranks = world();
+    let ranks = world_of_gpus();
     let mut random = random();
     let alone = Device::simulator();
     for n in [1usize, 2, 31, 33, 1023, 1025, 9999, 70_001] {
@@ -102,9 +116,9 @@ fn results() {
 }
 
 fn left_fold() {
-    let ranks = world();
+    let ranks = world_of_gpus();
     let mut random = random();
-    let alone = Device::simulator();
+    let alone = ranks.device().clone();
     let sum = ranks.reducer::<f32, _>(Sum).unwrap();
     let mut differ = 0;
     for n in [100usize, 5000, 40_000] {

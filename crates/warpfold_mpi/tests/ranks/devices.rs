@@ -9,7 +9,7 @@ use warpfold::{
 };
 use warpfold_mpi::MpiCommunicator;
 
-use crate::cases::{cuts, random, world};
+use crate::cases::{cuts, random, world, world_of_gpus};
 
 /// Joins the ranks with simulators, whose results pass through the hosts.
 fn join(world: &MpiCommunicator) -> Ranks<&MpiCommunicator> {
@@ -44,8 +44,9 @@ pub(crate) fn bytes() {
 }
 
 pub(crate) fn results() {
-    let world = world();
-    let ranks = join(&world);
+    let world = world_of_gpus();
+    let ranks = Ranks::join(world.device(), &world).unwrap();
+    println!("{}, {:?}", ranks.transport(), ranks.note());
     let (device, alone) = (world.device(), Device::simulator());
     let (mut random, stream) = (random(), device.stream().unwrap());
     for n in [1usize, 33, 1025, 20_001] {

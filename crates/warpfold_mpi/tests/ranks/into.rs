@@ -9,13 +9,13 @@ use warpfold::{
 };
 use warpfold_mpi::{Error, MpiCommunicator, MpiReducer, mpi};
 
-use crate::cases::{cuts, random, world};
+use crate::cases::{cuts, random, world, world_of_gpus};
 
 /// The numbers of elements of the whole array.
 const SIZES: [usize; 10] = [1, 2, 31, 32, 33, 1023, 1024, 1025, 9999, 70_001];
 
 pub(crate) fn results() {
-    let ranks = world();
+    let ranks = world_of_gpus();
     let device = ranks.device();
     let mut random = random();
     let stream = device.stream().unwrap();
@@ -69,10 +69,10 @@ pub(crate) fn results() {
 /// The calls of a reducer follow each other without a pause, and with the other work of a stream.
 /// The sum of floats is the left fold.
 pub(crate) fn order() {
-    let ranks = world();
+    let ranks = world_of_gpus();
     let device = ranks.device();
     let mut random = random();
-    let alone = Device::simulator();
+    let alone = device.clone();
     let sum = ranks.reducer::<f32, _>(Sum).unwrap();
     let streams = [device.stream().unwrap(), device.stream().unwrap()];
     let (mut total, mut copies) = (device.alloc(1).unwrap(), device.alloc::<f32>(200).unwrap());
