@@ -271,3 +271,66 @@ macro_rules! fused_pairs {
         }
     )*};
 }
+
+/// Stamps out kernels that sum exactly, and exchange the sum with other devices
+/// ([`exact_posted`](crate::exact::exact_posted)).
+///
+/// Each line is that of [`exact!`](crate::exact!).
+///
+/// ```
+/// use warpfold_device::exact::{Raw, WIDE_LIMBS};
+///
+/// warpfold_device::fused_exact! {
+///     fused_exact_f64: f64 => Raw<f64, WIDE_LIMBS>, 8;
+/// }
+/// ```
+#[macro_export]
+macro_rules! fused_exact {
+    ($($name:ident: $t:ty => $raw:ident<$value:ty, $limbs:ident>, $loads:literal;)*) => {$(
+        #[doc = concat!("The exact sum of [`", stringify!($t), "`] in the shards of several devices.")]
+        ///
+        /// # Safety
+        /// The launch keeps the contract of
+        /// [`exact_posted`](warpfold_device::exact::exact_posted).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            n: usize,
+            chunk: usize,
+            keep: f32,
+            output: *mut $raw<$value, $limbs>,
+            slots: *mut u64,
+            base: u64,
+            rank: u32,
+            ranks: u32,
+            present: u32,
+            limit: u64,
+            mailbox0: *mut u64,
+            mailbox1: *mut u64,
+            mailbox2: *mut u64,
+            mailbox3: *mut u64,
+            mailbox4: *mut u64,
+            mailbox5: *mut u64,
+            mailbox6: *mut u64,
+            mailbox7: *mut u64,
+        ) {
+            let call = $crate::exchange::Call {
+                output,
+                base,
+                rank,
+                ranks: $crate::exchange::Ranks { count: ranks, present },
+                limit,
+                mailboxes: $crate::exchange::Mailboxes([
+                    mailbox0, mailbox1, mailbox2, mailbox3, mailbox4, mailbox5, mailbox6, mailbox7,
+                ]),
+            };
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::exact::exact_posted::<$t, $limbs, $loads>(
+                    input, n, chunk, keep, slots, &call,
+                )
+            }
+        }
+    )*};
+}
