@@ -237,11 +237,7 @@ fn bins(name: &str, rest: &str) -> KernelTraits {
 /// The traits of `fused_<op>_<type>`, which combines blocks always as most kernels for whole arrays
 /// do.
 fn fused(name: &str, rest: &str) -> KernelTraits {
-    let traits = production(name, rest);
-    // An exact sum has three more than alone: when the block has its own sum, when it has those of
-    // all ranks, and when these are in its cells.
-    let barriers = Some(if traits.op.as_deref() == Some("exact") { 8 } else { 2 });
-    KernelTraits { barriers, ..traits }
+    KernelTraits { barriers: Some(2), ..production(name, rest) }
 }
 
 /// The traits of `exchange_<op>_<type>`.

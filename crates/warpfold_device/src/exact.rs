@@ -28,7 +28,6 @@ mod entry;
 mod exchanged;
 mod expansion;
 pub mod item;
-mod posted;
 pub mod repair;
 pub mod short;
 
@@ -37,7 +36,6 @@ use self::cells::Cells;
 pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
 pub use self::exchanged::CombinedSums;
 use self::item::Float;
-pub use self::posted::exact_posted;
 use crate::source::{One, Source};
 use crate::unroll::each;
 use crate::warp::WARP;
@@ -101,30 +99,6 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     output: *mut Raw<T::Value, LIMBS>,
     slots: *mut u64,
 ) {
-    // SAFETY: the caller's contract. One thread calls `finish` after a barrier.
-    unsafe {
-        sum_cells::<T, LIMBS, LOADS>(input, n, chunk, keep, slots, || {
-            if thread::thread_idx_x() == 0 {
-                Cells::<LIMBS>::finish(n, output);
-            }
-        });
-    }
-}
-
-/// Sums the grid's elements in the cells of one block, whose threads then call `finish`, together
-/// and after a barrier.
-///
-/// # Safety
-/// The launch keeps [its contract](self#the-launchs-contract).
-#[inline(always)]
-unsafe fn sum_cells<T: Float, const LIMBS: usize, const LOADS: usize>(
-    input: *const T,
-    n: usize,
-    chunk: usize,
-    keep: f32,
-    slots: *mut u64,
-    finish: impl FnOnce(),
-) {
     grid::launch_dependents();
     let is_last = (&raw mut IS_LAST).cast::<u32>();
     let blocks = thread::grid_dim_x();
@@ -166,7 +140,9 @@ unsafe fn sum_cells<T: Float, const LIMBS: usize, const LOADS: usize>(
             Cells::<LIMBS>::take_from_grid(cells);
             thread::sync_threads();
         }
-        finish();
+        if tid == 0 {
+            Cells::<LIMBS>::finish(n, output);
+        }
     }
 }
 

@@ -197,9 +197,6 @@ macro_rules! exact {
             warpfold_device::exact! {
                 [<reduce_exact_ $t:lower>]: $t => Raw<$value, $limbs>, $loads;
             }
-            warpfold_device::fused_exact! {
-                [<fused_exact_ $t:lower>]: $t => Raw<$value, $limbs>, $loads;
-            }
             warpfold_device::rows! { [<rows_exact_ $t:lower>]: $t = ExactSum<$t> => $value; }
             warpfold_device::segments! { [<segments_exact_ $t:lower>]: $t = ExactSum<$t> => $value; }
             warpfold_device::repair_rows! { [<rows_repair_ $t:lower>]: $t => $value, $limbs; }

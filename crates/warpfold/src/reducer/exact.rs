@@ -61,7 +61,7 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 
-kernels!(fused ReproducibleSum, exact: f16, bf16, f32, f64);
+kernels!(whole ReproducibleSum, exact: f16, bf16, f32, f64);
 
 macro_rules! operations {
     ($($item:ident: $raw:ident -> $output:ident;)*) => {$(

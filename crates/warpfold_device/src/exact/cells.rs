@@ -10,7 +10,7 @@ use super::item::Rounded;
 use super::{Raw, flag};
 use crate::unroll::each;
 use core::mem::MaybeUninit;
-use cuda_std::ext::{atomic, control, target};
+use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread};
 
 /// The number of bits in a digit.
@@ -263,10 +263,6 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             let (mut carry, mut lowest, mut highest, mut highest_with_zeros) = (0, LIMBS, 0, 0);
             let mut i = 0;
             while i < LIMBS {
-                if LIMBS == WIDE_LIMBS && target::arch() < 900 {
-                    // ptxas unrolls the loop if the output is in shared memory, and then spills.
-                    control::no_unroll();
-                }
                 let value = (*Self::pointer().add(i)).cast_signed() + carry;
                 carry = value >> DIGIT;
                 let limb = value as u32;

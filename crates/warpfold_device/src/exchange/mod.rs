@@ -114,7 +114,7 @@ pub struct Mailboxes(pub [*mut u64; MOST_RANKS]);
 impl Mailboxes {
     /// The mailbox of a rank.
     #[inline(always)]
-    pub(crate) fn of(self, rank: u32) -> *mut u64 {
+    fn of(self, rank: u32) -> *mut u64 {
         select(self.0, rank)
     }
 }
@@ -134,7 +134,7 @@ pub const fn words_of<Raw>() -> u32 {
 }
 
 /// How many words of 32 bits the results of a full block take.
-pub(crate) const fn room<E: Exchanged>() -> u32 {
+const fn room<E: Exchanged>() -> u32 {
     E::PER_BLOCK * words_of::<E::Raw>()
 }
 
@@ -278,20 +278,20 @@ pub unsafe fn exchange<E: Exchanged>(raws: *const E::Raw, all: u32, call: &Call<
 
 /// The word number `word` of rank `of` in a set of words, which begins at `set` in the mailbox.
 #[inline(always)]
-pub(crate) fn slot<E: Exchanged>(mailbox: *mut u64, set: usize, of: u32, word: u32) -> *mut u64 {
+fn slot<E: Exchanged>(mailbox: *mut u64, set: usize, of: u32, word: u32) -> *mut u64 {
     mailbox.wrapping_add(set + (of * room::<E>() + word) as usize)
 }
 
 /// The status of a mailbox whose rank has waited in vain for this one.
 #[inline(always)]
-pub(crate) fn status_of(absent: u32) -> u64 {
+fn status_of(absent: u32) -> u64 {
     u64::from(absent) + 1
 }
 
 /// The number of the call after call `count`. No call has the number 0, which is the tag of words
 /// that nobody has written. The numbers of neighbouring calls are never both odd or both even.
 #[inline(always)]
-pub(crate) fn next(count: u32) -> u32 {
+fn next(count: u32) -> u32 {
     if count >= u32::MAX - 1 { 1 } else { count + 1 }
 }
 
@@ -319,7 +319,7 @@ unsafe fn load<Raw>(raws: *const Raw, word: u32, is_there: bool) -> u32 {
 /// # Safety
 /// `slot` is a word of a mailbox.
 #[inline(always)]
-pub(crate) unsafe fn wait(slot: *const u64, count: u32, limit: u64) -> (u32, bool) {
+unsafe fn wait(slot: *const u64, count: u32, limit: u64) -> (u32, bool) {
     let mut start = 0;
     loop {
         control::keep_rolled();

@@ -37,8 +37,9 @@ use exchanger::Exchanger;
 ///
 /// A kernel reduces the shard of a device. Its last block writes the raw result into the memory of
 /// all other devices, waits until theirs have come, and combines all of them in the order of the
-/// shards. So there is one launch on each device. The host takes no part, so that graphs can
-/// capture a call ([`Group::capture`]), and each launch of such graphs is a new reduction.
+/// shards. So there is one launch on each device. For [`ReproducibleSum`](super::ReproducibleSum)
+/// there are two, which overlap on devices that can do so. The host takes no part, so that graphs
+/// can capture a call ([`Group::capture`]), and each launch of such graphs is a new reduction.
 ///
 /// The kernels need access to the memory of the other devices, as GPUs have that are connected by
 /// NVLink, and as simulators have always. Between other GPUs, NCCL gathers the raw results

@@ -23,8 +23,9 @@ use super::{
 /// As the devices of an [`AllReducer`](crate::AllReducer) do, if the
 /// [transport](super::RankTransport) is the memory of peers or NCCL. In the memory of peers, one
 /// kernel reduces the shard of this rank, and combines the raw results of all ranks in their order.
-/// With NCCL these are two kernels. The host takes no part. If the transport is the host, each call
-/// waits, and exchanges the raw results by the rendezvous.
+/// These are two kernels for [`ReproducibleSum`](crate::ReproducibleSum), and with NCCL. The host
+/// takes no part. If the transport is the host, each call waits, and exchanges the raw results by
+/// the rendezvous.
 ///
 /// # If a rank does not come
 ///
