@@ -150,15 +150,18 @@ impl Dtype {
             code::BFLOAT if bits == 16 && lanes == 1 => return Ok(Self::Bf16),
             _ => 0,
         };
-        if lanes == 1 && bits % 8 == 0 {
-            if let Some(dtype) = Self::of_letter(letter, usize::from(bits / 8)) {
-                return Ok(dtype);
-            }
+        if lanes == 1
+            && bits.is_multiple_of(8)
+            && let Some(dtype) = Self::of_letter(letter, usize::from(bits / 8))
+        {
+            return Ok(dtype);
         }
+        let of_lanes = || format!("DLPack's type {code} of {bits} bits and {lanes} lanes");
         Err(unsupported(&match code {
+            _ if lanes != 1 => of_lanes(),
             code::COMPLEX => format!("complex{bits}"),
             code::FLOAT => format!("float{bits}"),
-            _ => format!("DLPack's type {code} of {bits} bits and {lanes} lanes"),
+            _ => of_lanes(),
         }))
     }
 

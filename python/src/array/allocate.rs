@@ -208,10 +208,10 @@ pub(crate) fn deliver<'py>(
     result: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = like.py();
-    if let Some(namespace) = like.getattr_opt(intern!(py, "__array_namespace__"))? {
-        if let Some(from_dlpack) = namespace.call0()?.getattr_opt(intern!(py, "from_dlpack"))? {
-            return from_dlpack.call1((result,));
-        }
+    if let Some(namespace) = like.getattr_opt(intern!(py, "__array_namespace__"))?
+        && let Some(from_dlpack) = namespace.call0()?.getattr_opt(intern!(py, "from_dlpack"))?
+    {
+        return from_dlpack.call1((result,));
     }
     let module = like.get_type().module()?.to_string_lossy().into_owned();
     let root = module.split('.').next().unwrap_or(&module);

@@ -48,7 +48,10 @@ pub(super) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
 /// A tensor that was taken out of its capsule. Dropping it gives it back, once.
 #[derive(Debug)]
-pub(crate) enum Managed {
+pub(crate) struct Managed(Tensors);
+
+#[derive(Clone, Copy, Debug)]
+enum Tensors {
     Legacy(NonNull<Legacy>),
     Versioned(NonNull<Versioned>),
 }
@@ -64,13 +67,13 @@ impl Drop for Managed {
         // SAFETY: the tensor was taken out of its capsule, which has another name since, so that
         // nobody else calls the deleter. Nothing refers to the tensor any more.
         unsafe {
-            match *self {
-                Self::Legacy(tensor) => {
+            match self.0 {
+                Tensors::Legacy(tensor) => {
                     if let Some(deleter) = tensor.as_ref().deleter {
                         deleter(tensor.as_ptr());
                     }
                 }
-                Self::Versioned(tensor) => {
+                Tensors::Versioned(tensor) => {
                     if let Some(deleter) = tensor.as_ref().deleter {
                         deleter(tensor.as_ptr());
                     }
@@ -131,9 +134,9 @@ fn take(capsule: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         }
     };
     let (managed, used) = if let Some(tensor) = pointer(VERSIONED) {
-        (Managed::Versioned(tensor.cast()), USED_VERSIONED)
+        (Managed(Tensors::Versioned(tensor.cast())), USED_VERSIONED)
     } else if let Some(tensor) = pointer(LEGACY) {
-        (Managed::Legacy(tensor.cast()), USED_LEGACY)
+        (Managed(Tensors::Legacy(tensor.cast())), USED_LEGACY)
     } else {
         return Err(PyTypeError::new_err(
             "__dlpack__ has returned a capsule that was used already, or that is none of DLPack",
@@ -145,14 +148,14 @@ fn take(capsule: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         std::mem::forget(managed);
         return Err(PyErr::fetch(capsule.py()));
     }
-    match managed {
-        Managed::Legacy(tensor) => {
+    match managed.0 {
+        Tensors::Legacy(tensor) => {
             // SAFETY: DLPack's protocol: the tensor is there until its deleter is called.
             let fields = unsafe { &tensor.as_ref().tensor };
             // SAFETY: as above.
             unsafe { exchange::read(fields, false, Holder::Managed(managed)) }
         }
-        Managed::Versioned(tensor) => {
+        Tensors::Versioned(tensor) => {
             // SAFETY: as above. These fields are where they are in every version.
             let (version, flags) = unsafe { (tensor.as_ref().version, tensor.as_ref().flags) };
             if version.major != VERSION.major {

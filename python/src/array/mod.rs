@@ -51,11 +51,11 @@ pub(crate) enum Holder {
     /// The Python object alone. Its library frees memory in the order of the current stream.
     Object,
     /// A tensor that the producer has handed over, and that it gets back by the deleter.
-    Managed(dlpack::Managed),
+    Managed(#[expect(dead_code, reason = "it is dropped")] dlpack::Managed),
     /// The capsule that lends the array's structure, and keeps the array alive.
-    Capsule(Py<PyCapsule>),
+    Capsule(#[expect(dead_code, reason = "it is dropped")] Py<PyCapsule>),
     /// A view of a buffer of Python.
-    Buffer(buffer::View),
+    Buffer(#[expect(dead_code, reason = "it is dropped")] buffer::View),
 }
 
 /// An array that somebody has passed: where its elements are, and what they are.
@@ -77,13 +77,12 @@ pub(crate) struct ArrayRef {
 impl ArrayRef {
     /// The array that `object` is or offers.
     pub(crate) fn new(object: &Bound<'_, PyAny>, info: &TypeInfo) -> PyResult<Self> {
-        if let Some(api) = info.exchange {
-            if let Some(array) = exchange::array(api, object)? {
-                if info.family == Family::Torch {
-                    attributes::check_torch(object)?;
-                }
-                return Ok(array);
+        let lent = info.exchange.map(|api| exchange::array(api, object)).transpose()?.flatten();
+        if let Some(array) = lent {
+            if info.family == Family::Torch {
+                attributes::check_torch(object)?;
             }
+            return Ok(array);
         }
         match info.family {
             Family::Torch => return attributes::torch(object),

@@ -7,9 +7,10 @@ use pyo3::{
     types::PyTuple,
 };
 use smallvec::SmallVec;
+use warpfold::Buffer;
 
 use crate::{
-    array::{ArrayRef, TypeInfo, type_info},
+    array::{ArrayRef, Dims, Holder, RawStream, TypeInfo, type_info},
     axes::Axes,
     device::{self, Failure, Job, Laid, Target},
     dtype::Dtype,
@@ -51,7 +52,7 @@ pub(crate) fn reduce<'py>(
     let results = op.result_as(array.dtype, dtype.map(Dtype::parse).transpose()?)?;
     let shape = axes.shape(&array.shape, keepdims);
     let call = Call { op, correction, axes, results };
-    call.run(py, x, &info, array, shape, out, device)
+    call.run(py, x, &info, array, &shape, out, device)
 }
 
 /// The greatest or the least few elements of an array along an axis, with their indices.
@@ -92,7 +93,7 @@ pub(crate) fn topk<'py>(
     axes[last] = true;
     let results = op.result(array.dtype);
     let call = Call { op, correction: 0.0, axes: Axes::of(axes), results };
-    let pair = call.run(py, x, &info, array, shape, None, device)?;
+    let pair = call.run(py, x, &info, array, &shape, None, device)?;
     if along == last {
         return Ok(pair);
     }
@@ -150,7 +151,7 @@ impl Call {
         x: &Bound<'py, PyAny>,
         info: &TypeInfo,
         array: ArrayRef,
-        shape: crate::array::Dims,
+        shape: &Dims,
         out: Option<&Bound<'py, PyAny>>,
         device: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -185,7 +186,7 @@ impl Call {
         for result in results {
             delivered.push(result.deliver(x, info.family, &array)?);
         }
-        if let (Runner::Gpu(ordinal), crate::array::Holder::Managed(_)) = (runner, &array.holder) {
+        if let (Runner::Gpu(ordinal), Holder::Managed(_)) = (runner, &array.holder) {
             let stream = stream(py, info, &array, ordinal)?;
             let kept = device::with_context(|| {
                 let session = device::of(ordinal)?.session(stream)?;
@@ -219,7 +220,7 @@ impl Call {
         &self,
         py: Python<'_>,
         ordinal: u32,
-        stream: crate::array::RawStream,
+        stream: RawStream,
         array: &ArrayRef,
         results: &[Array<'_>],
     ) -> PyResult<()> {
@@ -260,7 +261,7 @@ impl Call {
                     buffers.push(target.alloc(bytes.div_ceil(8).max(1))?);
                 }
                 let first = buffers[0].address();
-                let addresses = [first, buffers.get(1).map_or(first, |buffer| buffer.address())];
+                let addresses = [first, buffers.get(1).map_or(first, Buffer::address)];
                 let session = target.own_session()?;
                 {
                     let mut session = session.lock();

@@ -12,7 +12,7 @@ use cuda_driver::CUstream;
 
 use crate::{
     array::{ArrayRef, Holder},
-    device::{Locked, of},
+    device::{Locked, Target, of},
 };
 
 /// What was handed over to this package, and whether the work that reads it has ended.
@@ -48,7 +48,7 @@ pub(super) fn keep(ordinal: u32, session: &Locked<'_>, arrays: impl IntoIterator
         if !is_queued {
             // The array is freed behind all work then. An error of that work is told by the next
             // call of the GPU.
-            let _ = of(ordinal).map(|target| target.synchronize());
+            let _ = of(ordinal).map(Target::synchronize);
             continue;
         }
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push((flag, array.holder));

@@ -190,7 +190,7 @@ pub(super) unsafe fn guard(
     session: &Locked<'_>,
     status: u64,
 ) -> Result<(), Failure> {
-    let words = u64::from(WORKSPACE_BYTES) / 8;
+    let words = WORKSPACE_BYTES / 8;
     let args = [Arg::Pointer(status), Arg::Pointer(session.stream.workspace()), Arg::U64(words)];
     let shape = LaunchShape::linear(64, 256, 0);
     // SAFETY: the caller's contract. The workspace is the stream's own, and its other work is done

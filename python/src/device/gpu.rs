@@ -46,13 +46,11 @@ static SIMULATOR: OnceLock<Target> = OnceLock::new();
 
 /// The value of a cell, which `make` makes if there is none. Two threads may both make one.
 fn get_or_make<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-    match cell.get() {
-        Some(value) => Ok(value),
-        None => {
-            let made = make()?;
-            Ok(cell.get_or_init(|| made))
-        }
+    if let Some(value) = cell.get() {
+        return Ok(value);
     }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
 }
 
 /// The GPU with this number.

@@ -111,7 +111,7 @@ struct Rows<'a> {
     laid: &'a Laid,
     axes: &'a Axes,
     /// The number of rows, and of elements of each.
-    rows: u64,
+    count: u64,
     length: u64,
     /// Whether it is one row whose elements fill their extent in an order that does not matter.
     is_whole: bool,
@@ -125,7 +125,7 @@ impl<'a> Rows<'a> {
         let is_whole = rows == 1
             && kept.iter().all(|&size| size == 1)
             && (array.is_contiguous() || op.is_unordered() && array.is_dense());
-        Self { laid, axes, rows, length, is_whole }
+        Self { laid, axes, count: rows, length, is_whole }
     }
 
     /// The bytes of a raw result of this part.
@@ -154,7 +154,7 @@ impl<'a> Rows<'a> {
                 target.whole(part.reduction, dtype)?.launch(first, len, out, session.stream)?;
             } else {
                 let axes = self.axes.reduced();
-                let out = (out, self.rows as usize);
+                let out = (out, self.count as usize);
                 target.rows(part.reduction, dtype)?.launch(
                     self.laid,
                     &axes,
@@ -182,7 +182,7 @@ pub(crate) unsafe fn reduce(
 ) -> Result<(), Failure> {
     let Job { op, correction, axes, results } = job;
     let rows = Rows::new(laid, array, op, axes);
-    if rows.rows == 0 {
+    if rows.count == 0 {
         return Ok(());
     }
     if rows.length == 0 {
@@ -190,7 +190,7 @@ pub(crate) unsafe fn reduce(
         for (output, dtype) in outputs.into_iter().zip(results).take(op.outputs()) {
             let places = Places {
                 fill: fill_bits(dtype, value),
-                ..Places::new(output, output, rows.rows, 0, 0)
+                ..Places::new(output, output, rows.count, 0, 0)
             };
             // SAFETY: the caller's contract; nothing is read.
             unsafe { Finish::fill(dtype).launch(target, session, places)? };
@@ -205,13 +205,13 @@ pub(crate) unsafe fn reduce(
             },
             Made::By(finishes) => {
                 let stride = rows.raw_bytes(target, &part)?;
-                let raw = session.scratch(target, rows.rows * stride)?;
+                let raw = session.scratch(target, rows.count * stride)?;
                 // SAFETY: the scratch memory has room for the raw results, and nobody else uses it
                 // as long as the session is locked; other work of the stream comes later.
                 unsafe { rows.launch(target, session, &part, raw)? };
                 for &(output, finish) in finishes {
                     let (inner, inner_stride) = part.inner;
-                    let places = Places::new(raw, outputs[output], rows.rows, stride, rows.length);
+                    let places = Places::new(raw, outputs[output], rows.count, stride, rows.length);
                     let places = Places { inner, inner_stride, ..places };
                     // SAFETY: the raw results are there when the stream has come so far.
                     unsafe { finish.launch(target, session, places)? };
@@ -257,12 +257,12 @@ pub(crate) unsafe fn checked_sum(
     let rows = Rows::new(laid, array, job.op, job.axes);
     // SAFETY: the caller's contract.
     unsafe { reduce(target, session, job, (array, laid), outputs)? };
-    if rows.rows == 0 || rows.length == 0 {
+    if rows.count == 0 || rows.length == 0 {
         return Ok(());
     }
     let parts = plan(Op::Sum(Method::Checked), 0.0, array.dtype, job.results, rows.length);
     let bytes = rows.raw_bytes(target, &parts[0])?;
-    let words = session.read_scratch((rows.rows * bytes / 8) as usize)?;
+    let words = session.read_scratch((rows.count * bytes / 8) as usize)?;
     let is_signed = super::plan::wide(array.dtype) == Dtype::I64;
     for raw in words.chunks_exact(bytes as usize / 8) {
         let exact = match *raw {

@@ -46,7 +46,7 @@ pub(crate) struct Session {
 pub(super) struct Scratch {
     buffer: Buffer<u64>,
     /// What was too small. Graphs of the caller may still use it.
-    _old: Vec<Buffer<u64>>,
+    old: Vec<Buffer<u64>>,
 }
 
 /// A session that no other thread uses meanwhile, so that nothing comes between its launches.
@@ -86,7 +86,7 @@ impl Session {
             unsafe { target.device.adopt_stream(raw)? }
         };
         let buffer = target.device.alloc(WORDS)?;
-        let scratch = Mutex::new(Scratch { buffer, _old: Vec::new() });
+        let scratch = Mutex::new(Scratch { buffer, old: Vec::new() });
         Ok(Self { scratch, stream: ManuallyDrop::new(stream) })
     }
 
@@ -113,7 +113,7 @@ impl Locked<'_> {
         let scratch = &mut *self.scratch;
         if scratch.buffer.len() < words {
             let grown = target.device.alloc(words.next_power_of_two())?;
-            scratch._old.push(std::mem::replace(&mut scratch.buffer, grown));
+            scratch.old.push(std::mem::replace(&mut scratch.buffer, grown));
         }
         Ok(scratch.buffer.address())
     }

@@ -46,8 +46,8 @@ fn block<T: Copy>(elements: &[T], map: impl Fn(T) -> f64) -> f64 {
     for (lane, &element) in lanes.iter_mut().zip(rest) {
         *lane += map(element);
     }
-    let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + b) + (c + d)) + ((e + f) + (g + h))
+    let [low, high] = [&lanes[..4], &lanes[4..]];
+    (low[0] + low[1]) + (low[2] + low[3]) + ((high[0] + high[1]) + (high[2] + high[3]))
 }
 
 /// The sum of what a function makes of each element.

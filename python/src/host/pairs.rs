@@ -35,7 +35,7 @@ unsafe fn dots<T: Element>(first: &ArrayRef, second: &ArrayRef, axes: &Axes, out
         let (mut float, mut wrapping) = (Corrected::default(), 0u64);
         // The fastest axis in one loop.
         let (inner, steps) = reduced.last().copied().unwrap_or((1, [0, 0]));
-        let outer = if inner == 0 { 0 } else { count(&reduced) / inner };
+        let outer = count(&reduced).checked_div(inner).unwrap_or(0);
         for run in 0..outer {
             let places = moved(&reduced, starts, run * inner);
             for index in 0..inner as i64 {

@@ -103,22 +103,8 @@ impl<T: Element> Job<'_, T> {
         unsafe {
             match op {
                 Op::Sum(Method::Checked) => return self.checked(),
-                Op::Sum(Method::Reproducible) if float && size_of::<T>() == 8 => {
-                    self.each(|| ExactSum64(ExactF64::IDENTITY), |sum| Value::Float(sum.0.value()))
-                }
-                Op::Sum(Method::Reproducible) if float => self.each(
-                    || ExactSum32(ExactF32::IDENTITY),
-                    |sum| Value::Float(sum.0.value().into()),
-                ),
-                Op::Sum(Method::Compensated) if float => {
-                    self.each(CompensatedSum::default, |sum| Value::Float(sum.0.value()));
-                }
-                Op::Sum(_) | Op::Dot if float => {
-                    self.each(|| FloatSum::new(T::float), |sum| Value::Float(sum.value()));
-                }
-                Op::Sum(_) | Op::Dot => {
-                    self.each(WrappingSum::default, |sum| wrapped::<T>(sum.0));
-                }
+                Op::Sum(method) => self.sums(method),
+                Op::Dot => self.sums(Method::Fast),
                 Op::Prod if float => {
                     self.each(|| FloatProduct(1.0), |product| Value::Float(product.0));
                 }
@@ -202,6 +188,31 @@ impl<T: Element> Job<'_, T> {
             }
         }
         Ok(())
+    }
+
+    /// The sums of all rows.
+    unsafe fn sums(&self, method: Method) {
+        let float = T::IS_FLOAT;
+        // SAFETY: the caller's contract, for all calls of this function.
+        unsafe {
+            match method {
+                Method::Reproducible if float && size_of::<T>() == 8 => {
+                    let value = |sum: &ExactSum64| Value::Float(sum.0.value());
+                    self.each(|| ExactSum64(ExactF64::IDENTITY), value);
+                }
+                Method::Reproducible if float => {
+                    let value = |sum: &ExactSum32| Value::Float(sum.0.value().into());
+                    self.each(|| ExactSum32(ExactF32::IDENTITY), value);
+                }
+                Method::Compensated if float => {
+                    self.each(CompensatedSum::default, |sum| Value::Float(sum.0.value()));
+                }
+                _ if float => {
+                    self.each(|| FloatSum::new(T::float), |sum| Value::Float(sum.value()));
+                }
+                _ => self.each(WrappingSum::default, |sum| wrapped::<T>(sum.0)),
+            }
+        }
     }
 
     /// The variance, its root, or the mean and the variance of each row.
