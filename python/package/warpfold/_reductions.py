@@ -691,7 +691,7 @@ class TopK(NamedTuple):
 
 
 def minmax(
-    x: ArrayT,
+    x: object,
     /,
     *,
     axis: Axis = None,
@@ -737,7 +737,7 @@ def minmax(
 
 
 def moments(
-    x: ArrayT,
+    x: object,
     /,
     *,
     axis: Axis = None,

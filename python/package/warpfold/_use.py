@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from . import _native
+from ._native import check_device
 
 chosen: ContextVar[str | None] = ContextVar("warpfold.use", default=None)
 
 
 @contextmanager
-def use(device: str) -> Iterator[None]:
+def use(device: str) -> Generator[None, None, None]:
     """Reduce arrays of the host on this device, within a ``with`` statement.
 
     Arrays on a GPU are reduced there, whatever is chosen here. The choice holds for the thread or
@@ -37,7 +37,7 @@ def use(device: str) -> Iterator[None]:
     ...     wf.sum(np.array([1.5, 2.0]))
     array(3.5)
     """
-    _native.check_device(device)
+    check_device(device)
     token = chosen.set(device)
     try:
         yield
