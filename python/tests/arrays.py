@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-
 from references import ALL, is_float
 
 #: Values that are easy to get wrong.

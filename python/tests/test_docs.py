@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-MODULES = ["warpfold", "warpfold._reductions", "warpfold._ragged", "warpfold._use", "warpfold._errors"]
+MODULES = [
+    "warpfold",
+    "warpfold._standard",
+    "warpfold._more",
+    "warpfold._ragged",
+    "warpfold._use",
+    "warpfold._errors",
+]
 README = Path(__file__).parents[1] / "README.md"
 
 

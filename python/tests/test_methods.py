@@ -90,3 +90,13 @@ def test_methods_of_integers_are_the_plain_sum(device: str) -> None:
     for method in ("fast", "reproducible", "compensated", "wide", "checked"):
         total = wf.sum(x, method=method, device=device)  # type: ignore[arg-type]
         assert total == 257 and total.dtype == np.uint64
+
+
+def test_bits_do_not_depend_on_where_an_array_is_on_the_host() -> None:
+    values = np.random.default_rng(5).standard_normal(5000).astype(np.float32)
+    whole = np.empty(5064, dtype=np.float32)
+    seen = set()
+    for start in range(0, 64, 3):
+        whole[start : start + 5000] = values
+        seen.add(bits(wf.sum(whole[start : start + 5000], device="simulator")))
+    assert len(seen) == 1

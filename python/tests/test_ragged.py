@@ -21,7 +21,7 @@ def loop(name: str, row: np.ndarray, dtype: np.dtype) -> Any:
     if len(row) == 0 and name in ("max", "min"):
         if is_float(dtype):
             return -np.inf if name == "max" else np.inf
-        if dtype == bool:
+        if dtype.kind == "b":
             return name == "min"
         return getattr(np.iinfo(dtype), "min" if name == "max" else "max")
     if len(row) == 0 and name in ("argmax", "argmin"):
@@ -35,7 +35,9 @@ def loop(name: str, row: np.ndarray, dtype: np.dtype) -> Any:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("op", ["sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any"])
+@pytest.mark.parametrize(
+    "op", ["sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any"]
+)
 @given(st.data())
 def test_segments(device: str, op: Any, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(ALL))
@@ -51,7 +53,9 @@ def test_segments(device: str, op: Any, data: st.DataObject) -> None:
     got = wf.segment_reduce(values, offsets, op, device=device)
     want = [loop(op, values[a:b], dtype) for a, b in zip(offsets[:-1], offsets[1:])]
     assert len(got) == len(lengths)
-    if op in ("sum", "mean", "var", "std", "prod") and (is_float(dtype) or op not in ("sum", "prod")):
+    if op in ("sum", "mean", "var", "std", "prod") and (
+        is_float(dtype) or op not in ("sum", "prod")
+    ):
         y = np.abs(values.astype(np.float64))
         scale = max(1.0, float(y.max())) ** 2 if op != "prod" else 1e3
         magnitude = [max(1, b - a) * scale * 2.0**6 for a, b in zip(offsets[:-1], offsets[1:])]
@@ -83,7 +87,7 @@ def test_wrong_offsets(device: str) -> None:
 
 
 def test_wrong_offsets_that_are_not_checked_do_no_harm() -> None:
-    values = np.arange(20_000, dtype=np.float32)
+    values = np.arange(20_000, dtype=np.float32) % 7
     wrong = np.array([0, 19_000, 5, 30_000, 2**31 - 1, 7], dtype=np.int32)
     for _ in range(3):
         got = wf.segment_reduce(values, wrong, check=False, device="simulator")
@@ -110,7 +114,9 @@ def test_runs_of_keys(device: str, op: Any, data: st.DataObject) -> None:
     assert runs.counts.tolist() == [b - a for a, b in zip(heads, ends)]
     want = [loop(op, values[a:b], dtype) for a, b in zip(heads, ends)]
     if is_float(runs.results.dtype):
-        close(runs.results, np.array(want, dtype=np.float64), np.abs(np.array(want, dtype=float)) + 64)
+        close(
+            runs.results, np.array(want, dtype=np.float64), np.abs(np.array(want, dtype=float)) + 64
+        )
     else:
         assert runs.results.tolist() == want
 
@@ -125,9 +131,15 @@ def test_wrong_keys(device: str) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @given(st.data())
 def test_bins(device: str, data: st.DataObject) -> None:
-    kind = np.dtype(data.draw(st.sampled_from(["uint8", "uint16", "uint32", "int32", "uint64", "int64"])))
+    kind = np.dtype(
+        data.draw(st.sampled_from(["uint8", "uint16", "uint32", "int32", "uint64", "int64"]))
+    )
     n = data.draw(st.integers(0, 300))
-    keys = np.random.default_rng(n).integers(0, data.draw(st.sampled_from([1, 7, 120])), n).astype(kind)
+    keys = (
+        np.random.default_rng(n)
+        .integers(0, data.draw(st.sampled_from([1, 7, 120])), n)
+        .astype(kind)
+    )
     least = data.draw(st.sampled_from([0, 5, 200]))
     got = wf.bincount(keys, minlength=least, device=device)
     assert got.dtype == np.int64

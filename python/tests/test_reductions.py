@@ -109,7 +109,10 @@ def test_truth(device: str, data: st.DataObject) -> None:
     x = data.draw(arrays())
     options: Any = {"axis": data.draw(axes(x.ndim)), "keepdims": data.draw(st.booleans())}
     for name, dtype in (("all", "bool"), ("any", "bool"), ("count_nonzero", "int64")):
-        got, want = getattr(wf, name)(x, device=device, **options), reference(name, wide(x), **options)
+        got, want = (
+            getattr(wf, name)(x, device=device, **options),
+            reference(name, wide(x), **options),
+        )
         check_place(got, want, np.dtype(dtype))
         assert np.array_equal(got, want), name
 
@@ -127,7 +130,11 @@ def test_products(device: str, data: st.DataObject) -> None:
         underflows = reference("prod", np.minimum(np.abs(wide(x)), 1), **options) < 1e-37
         edge = overflows | underflows | np.isnan(want)
         assert got.shape == want.shape
-        close(np.where(edge, 0, got).astype(x.dtype), np.where(edge, 0, want), np.where(edge, 0, np.abs(want)))
+        close(
+            np.where(edge, 0, got).astype(x.dtype),
+            np.where(edge, 0, want),
+            np.where(edge, 0, np.abs(want)),
+        )
     else:
         want = reference("prod", x, dtype=sum_type(x.dtype), **options)
         check_place(got, want, sum_type(x.dtype))
@@ -221,7 +228,11 @@ def test_dot(device: str, data: st.DataObject) -> None:
     got = wf.dot(a, b, axis=axis, device=device)
     if is_float(a.dtype):
         products = wide(a) * wide(b)
-        close(got, reference("sum", products, axis=axis), reference("sum", np.abs(products), axis=axis))
+        close(
+            got,
+            reference("sum", products, axis=axis),
+            reference("sum", np.abs(products), axis=axis),
+        )
     else:
         kind = sum_type(a.dtype)
         want = reference("sum", a.astype(kind) * b.astype(kind), axis=axis, dtype=kind)
@@ -248,9 +259,14 @@ def test_top(device: str, data: st.DataObject) -> None:
     rows = key.reshape(-1, y.shape[-1])
     order = np.empty((len(rows), k), dtype=np.int64)
     for row, into in zip(rows, order):
+
         def place(index: int, row: np.ndarray = row) -> tuple[bool, Any, int]:
             value = row[index]
-            return bool(value != value), 0 if value != value else (-value if largest else value), index
+            return (
+                bool(value != value),
+                0 if value != value else (-value if largest else value),
+                index,
+            )
 
         into[:] = sorted(range(len(row)), key=place)[:k]
     want = np.moveaxis(order.reshape(*y.shape[:-1], k), -1, axis)

@@ -18,10 +18,22 @@ def test_types_of_results(dtype: np.dtype, device: str) -> None:
     x = np.ones((2, 3)).astype(dtype)
     mean = dtype if is_float(dtype) else np.dtype("float64")
     for name, want in [
-        ("sum", sum_type(dtype)), ("prod", sum_type(dtype)), ("max", dtype), ("min", dtype),
-        ("mean", mean), ("var", mean), ("std", mean), ("all", bool), ("any", bool),
-        ("count_nonzero", "int64"), ("argmax", "int64"), ("argmin", "int64"),
-        ("nansum", sum_type(dtype)), ("nanmean", mean), ("nanmin", dtype), ("nanmax", dtype),
+        ("sum", sum_type(dtype)),
+        ("prod", sum_type(dtype)),
+        ("max", dtype),
+        ("min", dtype),
+        ("mean", mean),
+        ("var", mean),
+        ("std", mean),
+        ("all", bool),
+        ("any", bool),
+        ("count_nonzero", "int64"),
+        ("argmax", "int64"),
+        ("argmin", "int64"),
+        ("nansum", sum_type(dtype)),
+        ("nanmean", mean),
+        ("nanmin", dtype),
+        ("nanmax", dtype),
     ]:
         for axis in (None, 1):
             assert getattr(wf, name)(x, axis=axis, device=device).dtype == want, (name, axis)

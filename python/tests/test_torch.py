@@ -12,7 +12,18 @@ import warpfold as wf
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
 
 
 @pytest.mark.parametrize("name", DTYPES)

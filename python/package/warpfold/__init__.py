@@ -17,21 +17,11 @@ reduced on the CPU, or on the device that the argument ``device`` or `use` names
 from __future__ import annotations
 
 from ._errors import AxisError
-from ._native import Array, __version__
-from ._ragged import KeyRuns, bincount, dot, reduce_by_key, segment_reduce
-from ._reductions import (
+from ._more import (
     MinMax,
     Moments,
     TopK,
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
     logsumexp,
-    max,
-    mean,
-    min,
     minmax,
     moments,
     nanmax,
@@ -39,10 +29,22 @@ from ._reductions import (
     nanmin,
     nansum,
     norm,
+    topk,
+)
+from ._native import Array, __version__
+from ._ragged import KeyRuns, bincount, dot, reduce_by_key, segment_reduce
+from ._standard import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    max,
+    mean,
+    min,
     prod,
     std,
     sum,
-    topk,
     var,
 )
 from ._use import use

@@ -6,8 +6,8 @@ from __future__ import annotations
 class AxisError(ValueError, IndexError):
     """An axis that an array does not have.
 
-    It is a `ValueError` and an `IndexError`, as NumPy's exception of this name, because NumPy raises
-    the one and torch the other.
+    It is a `ValueError` and an `IndexError`, as NumPy's exception of this name. torch raises an
+    `IndexError`.
 
     Examples
     --------

@@ -35,20 +35,18 @@ impl Cached {
     }
 }
 
-/// GPUs for which the arguments of `torch.empty` are kept.
-const KEPT: usize = 16;
-
-/// Allocates an array of the family of `like`, without initializing it.
+/// Allocates an array of the family of `like`, whose elements are of type `own`, at the same place.
+/// It is not initialized.
 pub(crate) fn allocate<'py>(
     like: &Bound<'py, PyAny>,
-    family: Family,
+    (family, own): (Family, Dtype),
     place: Place,
     dtype: Dtype,
     shape: &[i64],
 ) -> PyResult<Allocated<'py>> {
     let py = like.py();
     match family {
-        Family::Torch => torch(py, place, dtype, shape),
+        Family::Torch => torch(like, own, dtype, shape),
         Family::Cupy => cupy(py, place, dtype, shape),
         Family::Numpy => numpy_array(py, dtype, shape),
         Family::Own | Family::Other => {
@@ -59,51 +57,40 @@ pub(crate) fn allocate<'py>(
     }
 }
 
+/// A tensor on the device of `like`. This method is the cheapest of torch's that allocate one.
 fn torch<'py>(
-    py: Python<'py>,
-    place: Place,
+    like: &Bound<'py, PyAny>,
+    own: Dtype,
     dtype: Dtype,
     shape: &[i64],
 ) -> PyResult<Allocated<'py>> {
-    static EMPTY: Cached = Cached::new();
     static SCALAR: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
-    static OPTIONS: [[PyOnceLock<Py<PyDict>>; 13]; KEPT] =
-        [const { [const { PyOnceLock::new() }; 13] }; KEPT];
-    let empty = EMPTY.get(py, || py.import("torch")?.getattr("empty"))?;
-    let make = || -> PyResult<Py<PyDict>> {
-        let torch = py.import("torch")?;
-        let Some(dtype) = torch.getattr_opt(dtype.name())? else {
-            return Err(PyTypeError::new_err(format!(
-                "this torch has no type {0}, which the result has: pass the argument dtype, such \
-                 as dtype=\"int64\"",
-                dtype.name()
-            )));
-        };
-        let device = match place {
-            Place::Host => torch.getattr("device")?.call1(("cpu",))?,
-            Place::Cuda(ordinal) => torch.getattr("device")?.call1(("cuda", ordinal))?,
-        };
-        let options = PyDict::new(py);
-        options.set_item("dtype", dtype)?;
-        options.set_item("device", device)?;
-        Ok(options.unbind())
-    };
-    let slot = match place {
-        Place::Host => Some(0),
-        Place::Cuda(ordinal) => (ordinal as usize).checked_add(1).filter(|&slot| slot < KEPT),
-    };
-    let options = match slot {
-        Some(slot) => OPTIONS[slot][dtype as usize].get_or_try_init(py, make)?.clone_ref(py),
-        None => make()?,
-    };
-    let options = options.bind(py);
-    let object = if shape.is_empty() {
-        let scalar = SCALAR.get_or_try_init(py, || {
-            Ok::<_, PyErr>(PyTuple::new(py, [PyTuple::empty(py)])?.unbind())
-        })?;
-        empty.call(scalar.bind(py), Some(options))?
+    static OPTIONS: [PyOnceLock<Py<PyDict>>; 13] = [const { PyOnceLock::new() }; 13];
+    let py = like.py();
+    let method = like.getattr(intern!(py, "new_empty_strided"))?;
+    let options = if own == dtype {
+        None
     } else {
-        empty.call((PyTuple::new(py, shape)?,), Some(options))?
+        let options = OPTIONS[dtype as usize].get_or_try_init(py, || -> PyResult<_> {
+            let Some(theirs) = py.import("torch")?.getattr_opt(dtype.name())? else {
+                return Err(PyTypeError::new_err(format!(
+                    "this torch has no type {0}, which the result has: pass the argument dtype, \
+                     such as dtype=\"int64\"",
+                    dtype.name()
+                )));
+            };
+            let options = PyDict::new(py);
+            options.set_item("dtype", theirs)?;
+            Ok(options.unbind())
+        })?;
+        Some(options.bind(py))
+    };
+    let object = if shape.is_empty() {
+        let make = || PyTuple::new(py, [PyTuple::empty(py), PyTuple::empty(py)]).map(Bound::unbind);
+        method.call(SCALAR.get_or_try_init(py, make)?.bind(py), options)?
+    } else {
+        let strides = ArrayRef::c_strides(shape, 1);
+        method.call((PyTuple::new(py, shape)?, PyTuple::new(py, strides)?), options)?
     };
     let address = match family::type_info(&object)?.exchange {
         Some(api) => exchange::array(api, &object)?.map(|array| array.address),

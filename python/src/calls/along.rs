@@ -168,7 +168,7 @@ impl Call {
         let mut results: SmallVec<[Array<'py>; 2]> = SmallVec::new();
         for &dtype in &self.results[..op.outputs()] {
             let made = (dtype, shape.clone());
-            results.push(Array::new(x, info.family, &[&array], made, out)?);
+            results.push(Array::new(x, (info.family, array.dtype), &[&array], made, out)?);
         }
         match runner {
             Runner::Host => self.on_host(py, &array, &results)?,

@@ -76,7 +76,7 @@ pub(crate) fn bincount<'py>(
     }
     let shape = [bins].into_iter().collect();
     let inputs: Vec<&ArrayRef> = [&array].into_iter().chain(&weighed).collect();
-    let result = Array::new(keys, info.family, &inputs, (result, shape), None)?;
+    let result = Array::new(keys, (info.family, array.dtype), &inputs, (result, shape), None)?;
     if bins == 0 {
         if array.len() > 0 {
             return Err(PyValueError::new_err("there are keys and no bins"));

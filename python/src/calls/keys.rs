@@ -42,11 +42,12 @@ pub(crate) fn reduce_by_key<'py>(
     let runner = Runner::new(py, &array, device)?;
     let families = [key_info.family, info.family, info.family];
     let likes = [keys, values, values];
+    let own = [key_array.dtype, array.dtype, array.dtype];
     let dtypes = [key_array.dtype, result, Dtype::I64];
     let outputs = |runs: i64| -> PyResult<[Array<'py>; 3]> {
         let make = |of: usize| {
             let shape = [runs].into_iter().collect();
-            Array::new(likes[of], families[of], &[&array], (dtypes[of], shape), None)
+            Array::new(likes[of], (families[of], own[of]), &[&array], (dtypes[of], shape), None)
         };
         Ok([make(0)?, make(1)?, make(2)?])
     };
@@ -76,7 +77,8 @@ pub(crate) fn reduce_by_key<'py>(
     let room = |bytes: i64| match runner {
         Runner::Gpu(_) => {
             let family = if info.family == Family::Other { Family::Own } else { info.family };
-            allocate(values, family, array.place, Dtype::U8, &[bytes.max(1)]).map(Some)
+            allocate(values, (family, array.dtype), array.place, Dtype::U8, &[bytes.max(1)])
+                .map(Some)
         }
         _ => Ok(None),
     };

@@ -24,17 +24,18 @@ pub(super) struct Result<'py> {
 }
 
 impl<'py> Result<'py> {
-    /// An array for results of the family of `like`, or `out`.
+    /// An array for results of the family of `like`, whose elements are of type `own`; or `out`.
     pub(super) fn new(
         like: &Bound<'py, PyAny>,
-        family: Family,
+        (family, own): (Family, Dtype),
         inputs: &[&ArrayRef],
         (dtype, shape): (Dtype, Dims),
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
         let place = inputs[0].place;
         let Some(out) = out else {
-            let Allocated { object, address } = allocate(like, family, place, dtype, &shape)?;
+            let Allocated { object, address } =
+                allocate(like, (family, own), place, dtype, &shape)?;
             return Ok(Self { object, address, dtype, shape, copied_to: None, is_given: false });
         };
         let info = type_info(out)?;
@@ -53,7 +54,8 @@ impl<'py> Result<'py> {
             let (object, address) = (out.clone(), array.address);
             return Ok(Self { object, address, dtype, shape, copied_to: None, is_given: true });
         }
-        let Allocated { object, address } = allocate(out, info.family, place, dtype, &shape)?;
+        let Allocated { object, address } =
+            allocate(out, (info.family, dtype), place, dtype, &shape)?;
         let copied_to = Some((out.clone(), info.family));
         Ok(Self { object, address, dtype, shape, copied_to, is_given: true })
     }

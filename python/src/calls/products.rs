@@ -58,7 +58,7 @@ pub(crate) fn dot<'py>(
     let [result, _] = Op::Dot.result_as(first.dtype, dtype.map(Dtype::parse).transpose()?)?;
     let shape = axes.shape(&common, keepdims);
     let runner = Runner::new(py, first, device)?;
-    let result = Array::new(a, info.family, &[first, second], (result, shape), out)?;
+    let result = Array::new(a, (info.family, first.dtype), &[first, second], (result, shape), out)?;
     let (output, to) = (result.output(), (result.address, result.dtype));
     let (first, second) = (first.lent(), second.lent());
     match runner {

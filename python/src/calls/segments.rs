@@ -45,7 +45,8 @@ pub(crate) fn segment_reduce<'py>(
     let [result, _] = op.result(array.dtype);
     let shape = [bounds.shape[0] - 1].into_iter().collect();
     let runner = Runner::new(py, &array, device)?;
-    let result = Array::new(values, info.family, &[&array, &bounds], (result, shape), out)?;
+    let result =
+        Array::new(values, (info.family, array.dtype), &[&array, &bounds], (result, shape), out)?;
     if let Some(target) = runner.target()? {
         if bounds.dtype.bytes() < 4 {
             return Err(PyTypeError::new_err(format!(

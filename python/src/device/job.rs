@@ -16,9 +16,6 @@ use super::{
     session::Locked,
 };
 
-/// Bytes between the raw results of two parts, so that each begins at a multiple of them.
-const ALIGNMENT: u64 = 256;
-
 impl Laid {
     /// The layout of an array that is in the memory of a device.
     pub(crate) fn new(array: &ArrayRef) -> Result<Self, Failure> {
@@ -58,18 +55,18 @@ impl Target {
             && array.strides.iter().all(|stride| stride % bytes as i64 == 0);
         let len = array.len();
         if keeps_strides && is_aligned && end - first <= 4 * len * bytes as u64 {
-            // As far from a multiple of the alignment as on the host.
-            let shift = first % ALIGNMENT;
-            let mut words = vec![0u64; ((shift + end - first) as usize).div_ceil(8)];
+            // The copy begins at a multiple of 256 bytes, wherever the array is on the host, so that
+            // the bits of sums are the same in each run.
+            let mut words = vec![0u64; ((end - first) as usize).div_ceil(8)];
             let source = std::ptr::with_exposed_provenance::<u8>(first as usize);
             // SAFETY: the caller's contract; what is between the elements of an array belongs to
             // the same allocation. The words have room for all of it.
             unsafe {
-                let place = words.as_mut_ptr().cast::<u8>().add(shift as usize);
+                let place = words.as_mut_ptr().cast::<u8>();
                 source.copy_to_nonoverlapping(place, (end - first) as usize);
             }
             let memory = self.upload(&words)?;
-            let start = memory.address() + shift;
+            let start = memory.address();
             let mut laid = Laid::new(array)?;
             laid.address = start + (array.address - first);
             laid.extent = (start, start + (end - first));

@@ -9,6 +9,8 @@ use super::value::Value;
 pub(super) trait Element: Pod + PartialOrd + Send + Sync {
     const IS_FLOAT: bool;
     const IS_SIGNED: bool;
+    /// The least and the greatest value that is no NaN.
+    const LIMITS: [Self; 2];
     fn is_nan(self) -> bool;
     fn is_zero(self) -> bool;
     fn float(self) -> f64;
@@ -22,6 +24,7 @@ macro_rules! integers {
         impl Element for $type {
             const IS_FLOAT: bool = false;
             const IS_SIGNED: bool = $type::MIN != 0;
+            const LIMITS: [Self; 2] = [$type::MIN, $type::MAX];
             fn is_nan(self) -> bool {
                 false
             }
@@ -57,6 +60,7 @@ macro_rules! floats {
         impl Element for $type {
             const IS_FLOAT: bool = true;
             const IS_SIGNED: bool = true;
+            const LIMITS: [Self; 2] = [$type::NEG_INFINITY, $type::INFINITY];
             fn is_nan(self) -> bool {
                 <$type>::is_nan(self)
             }

@@ -180,44 +180,112 @@ impl<T: Element> Fold<T> for Numbers {
     }
 }
 
-/// The greatest or the least element, and the first NaN.
+/// The greatest or the least number.
 pub(super) struct Extreme<T> {
     is_greatest: bool,
-    /// The best number and its index.
-    pub(super) best: Option<(T, u64)>,
-    /// The first NaN and its index.
-    pub(super) nan: Option<(T, u64)>,
-    seen: u64,
+    best: T,
+    /// How many elements are no NaNs.
+    numbers: u64,
+    /// A NaN, if there is one.
+    nan: Option<T>,
 }
 
 impl<T: Element> Extreme<T> {
     pub(super) fn new(is_greatest: bool) -> Self {
-        Self { is_greatest, best: None, nan: None, seen: 0 }
+        let best = T::LIMITS[usize::from(!is_greatest)];
+        Self { is_greatest, best, numbers: 0, nan: None }
     }
 
-    /// The first NaN, or else the best number.
-    pub(super) fn or_nan(&self) -> Option<(T, u64)> {
-        self.nan.or(self.best)
+    /// A NaN if there is one, or else the best number.
+    pub(super) fn or_nan(&self) -> T {
+        self.nan.unwrap_or(self.best)
     }
 
     /// The best number, or a NaN if there is no number.
-    pub(super) fn number(&self) -> Option<(T, u64)> {
-        self.best.or(self.nan)
+    pub(super) fn number(&self) -> T {
+        if self.numbers > 0 { self.best } else { self.or_nan() }
     }
+}
+
+/// The best of the first value and of elements. NaNs are never better.
+fn best<T: Element>(first: T, elements: &[T], is_better: impl Fn(T, T) -> bool) -> T {
+    let mut lanes = [first; LANES];
+    let choose = |a: T, b: T| if is_better(b, a) { b } else { a };
+    let packs = elements.chunks_exact(LANES);
+    let rest = packs.remainder();
+    for pack in packs {
+        for (lane, &element) in lanes.iter_mut().zip(pack) {
+            *lane = choose(*lane, element);
+        }
+    }
+    let found = rest.iter().fold(first, |best, &element| choose(best, element));
+    lanes.into_iter().fold(found, choose)
 }
 
 impl<T: Element> Fold<T> for Extreme<T> {
     fn push(&mut self, elements: &[T]) {
-        for (&element, index) in elements.iter().zip(self.seen..) {
-            if element.is_nan() {
-                self.nan.get_or_insert((element, index));
-                continue;
+        // A comparison with a NaN is false.
+        self.best = if self.is_greatest {
+            best(self.best, elements, |new, old| new > old)
+        } else {
+            best(self.best, elements, |new, old| new < old)
+        };
+        if !T::IS_FLOAT {
+            self.numbers += elements.len() as u64;
+            return;
+        }
+        for part in elements.chunks(BLOCK) {
+            let nans = part.iter().filter(|x| x.is_nan()).count();
+            self.numbers += (part.len() - nans) as u64;
+            if nans > 0 && self.nan.is_none() {
+                self.nan = part.iter().copied().find(|x| x.is_nan());
             }
-            let is_better = self.best.is_none_or(|(best, _)| {
-                if self.is_greatest { element > best } else { element < best }
-            });
-            if is_better {
-                self.best = Some((element, index));
+        }
+    }
+}
+
+/// The index of the greatest or the least element, or of the first NaN. Of equal elements the first
+/// one counts.
+pub(super) struct Place<T> {
+    is_greatest: bool,
+    best: Option<(T, u64)>,
+    nan: Option<u64>,
+    seen: u64,
+}
+
+impl<T: Element> Place<T> {
+    pub(super) fn new(is_greatest: bool) -> Self {
+        Self { is_greatest, best: None, nan: None, seen: 0 }
+    }
+
+    pub(super) fn index(&self) -> Option<u64> {
+        self.nan.or(self.best.map(|best| best.1))
+    }
+}
+
+impl<T: Element> Fold<T> for Place<T> {
+    fn push(&mut self, elements: &[T]) {
+        let is_better = |new: T, old: T| if self.is_greatest { new > old } else { new < old };
+        for (number, part) in elements.chunks(BLOCK).enumerate() {
+            let start = self.seen + (number * BLOCK) as u64;
+            let nan = T::IS_FLOAT && part.iter().filter(|x| x.is_nan()).count() > 0;
+            if nan && self.nan.is_none() {
+                let place = part.iter().position(|x| x.is_nan());
+                self.nan = place.map(|place| start + place as u64);
+            }
+            if self.nan.is_some() {
+                break;
+            }
+            // Most parts have no better element.
+            let first = self.best.map_or(part[0], |best| best.0);
+            let found = if self.is_greatest {
+                best(first, part, |new, old| new > old)
+            } else {
+                best(first, part, |new, old| new < old)
+            };
+            if self.best.is_none_or(|best| is_better(found, best.0)) {
+                let place = part.iter().position(|&x| x == found);
+                self.best = place.map(|place| (found, start + place as u64));
             }
         }
         self.seen += elements.len() as u64;

@@ -13,7 +13,7 @@ use super::{
     element::{Element, with_element},
     fold::{
         Both, CheckedSum, CompensatedSum, Count, Deviations, ExactSum32, ExactSum64, Exponentials,
-        Extreme, FloatProduct, FloatSum, Numbers, WrappingProduct, WrappingSum,
+        Extreme, FloatProduct, FloatSum, Numbers, Place, WrappingProduct, WrappingSum,
     },
     top::Top,
     value::{Output, Value},
@@ -117,29 +117,23 @@ impl<T: Element> Job<'_, T> {
                 Op::Var | Op::Std | Op::Moments => self.deviations(op),
                 Op::Min | Op::Max => {
                     let make = || Extreme::<T>::new(op == Op::Max);
-                    self.each(make, |extreme| {
-                        extreme.or_nan().map_or(Value::Float(f64::NAN), |best| best.0.value())
-                    });
+                    self.each(make, |extreme| extreme.or_nan().value());
                 }
                 Op::NanMin | Op::NanMax => {
                     let make = || Extreme::<T>::new(op == Op::NanMax);
-                    self.each(make, |extreme| {
-                        extreme.number().map_or(Value::Float(f64::NAN), |best| best.0.value())
-                    });
+                    self.each(make, |extreme| extreme.number().value());
                 }
                 Op::ArgMin | Op::ArgMax => {
-                    let make = || Extreme::<T>::new(op == Op::ArgMax);
-                    self.each(make, |extreme| {
-                        extreme.or_nan().map_or(Value::Signed(-1), |best| Value::Unsigned(best.1))
+                    let make = || Place::<T>::new(op == Op::ArgMax);
+                    self.each(make, |place| {
+                        place.index().map_or(Value::Signed(-1), Value::Unsigned)
                     });
                 }
                 Op::MinMax => self.rows.each(
                     |_| Both::<T>::new(),
                     |row, both: Both<T>| {
                         for (output, extreme) in self.outputs.iter().zip([&both.0, &both.1]) {
-                            if let Some((best, _)) = extreme.or_nan() {
-                                output.write(row, best.value());
-                            }
+                            output.write(row, extreme.or_nan().value());
                         }
                     },
                 ),
@@ -164,9 +158,10 @@ impl<T: Element> Job<'_, T> {
                     self.each(make, |sum| Value::Float(sum.value().sqrt()));
                 }
                 Op::Norm(Order::Infinity) => self.each(Both::<T>::new, |both| {
-                    let of = |extreme: &Extreme<T>| {
-                        extreme.or_nan().map_or(0.0, |best| best.0.float().abs())
-                    };
+                    if length == 0 {
+                        return Value::Float(0.0);
+                    }
+                    let of = |extreme: &Extreme<T>| extreme.or_nan().float().abs();
                     let (least, greatest) = (of(&both.0), of(&both.1));
                     Value::Float(if least.is_nan() || least > greatest { least } else { greatest })
                 }),
