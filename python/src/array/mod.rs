@@ -91,10 +91,11 @@ impl ArrayRef {
             Family::Own => return own::array(object),
             Family::Other => {}
         }
-        if let Some(array) = interface::cuda(object)? {
+        // DLPack tells the producer on which stream its work must be done.
+        if let Some(array) = dlpack::array(object)? {
             return Ok(array);
         }
-        if let Some(array) = dlpack::array(object)? {
+        if let Some(array) = interface::cuda(object)? {
             return Ok(array);
         }
         if let Some(array) = numpy::array_of_other(object)? {

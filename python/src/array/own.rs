@@ -90,7 +90,7 @@ impl Array {
         self.shape.iter().product::<i64>() as usize
     }
 
-    /// Calls `read` with the bytes of the elements. Those on a GPU are copied, after all work there.
+    /// Calls `read` with the bytes of the elements, which are copied from a GPU behind its work.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> PyResult<R>) -> PyResult<R> {
         let bytes = self.len() * self.dtype.bytes();
         match &self.memory {

@@ -21,7 +21,7 @@ use crate::{
 
 use super::{
     outputs::Result as Array,
-    run::{Runner, stream},
+    run::{Runner, settle, stream},
     running::{keep, sweep},
 };
 
@@ -175,6 +175,7 @@ impl Call {
             Runner::Gpu(ordinal) => {
                 let stream = stream(py, info, &array, ordinal)?;
                 self.on_gpu(py, ordinal, stream, &array, &results)?;
+                settle(info, ordinal, stream)?;
             }
             Runner::Simulator | Runner::Copies(_) => {
                 if let Some(target) = runner.target()? {

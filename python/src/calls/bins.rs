@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     outputs::Result as Array,
-    ragged::{OnDevice, check_integers, check_place, keep_all, on_device, stream_of, vector},
+    ragged::{OnDevice, check_integers, check_place, end, on_device, stream_of, vector},
     run::Runner,
 };
 
@@ -99,9 +99,9 @@ pub(crate) fn bincount<'py>(
         // SAFETY: the arrays are on the device, and the output has a place for each bin.
         unsafe { device::bins(target, session, &job) }
     })?;
-    let delivered = result.deliver(keys, info.family, &array)?;
-    keep_all(runner, stream, [array].into_iter().chain(weighed).collect())?;
-    Ok(delivered)
+    let lent = array.lent();
+    end((runner, stream), &info, [array].into_iter().chain(weighed).collect())?;
+    result.deliver(keys, info.family, &lent)
 }
 
 /// The number of bins of keys on the host.

@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     outputs::Result as Array,
-    ragged::{OnDevice, check_place, on_device, operation, stream_of, vector},
+    ragged::{OnDevice, check_place, end, on_device, operation, stream_of, vector},
     run::Runner,
 };
 
@@ -124,5 +124,6 @@ pub(crate) fn reduce_by_key<'py>(
         unsafe { runs.take(target, session, (room, count), [*keys, *results, *counts]) }
     })?;
     drop((copies, own));
+    end((runner, stream), &info, Vec::new())?;
     deliver(outputs)
 }

@@ -18,7 +18,7 @@ use crate::{
 use super::{
     along::write,
     outputs::Result as Array,
-    run::{Runner, stream},
+    run::{Runner, settle, stream},
     running::{keep, sweep},
 };
 
@@ -84,6 +84,7 @@ pub(crate) fn dot<'py>(
                 })
             });
             launched.map_err(raise)?;
+            settle(&info, ordinal, stream)?;
         }
         Runner::Simulator | Runner::Copies(_) => {
             let target = runner.target()?.ok_or_else(|| PyValueError::new_err("no device"))?;

@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     along::write,
-    run::{Runner, stream},
+    run::{Runner, settle, stream},
     running::{keep, sweep},
 };
 
@@ -151,9 +151,15 @@ pub(super) fn on_device(
     .map_err(raise)
 }
 
-/// Keeps arrays that were handed over until the GPU has read them.
-pub(super) fn keep_all(runner: Runner, stream: RawStream, arrays: Vec<ArrayRef>) -> PyResult<()> {
+/// Hands the results of a GPU over, and keeps arrays that were handed over until the GPU has read
+/// them.
+pub(super) fn end(
+    (runner, stream): (Runner, RawStream),
+    info: &TypeInfo,
+    arrays: Vec<ArrayRef>,
+) -> PyResult<()> {
     let Runner::Gpu(ordinal) = runner else { return Ok(()) };
+    settle(info, ordinal, stream)?;
     let kept = device::with_context(|| {
         let session = device::of(ordinal)?.session(stream)?;
         keep(ordinal, &session.lock(), arrays);

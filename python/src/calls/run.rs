@@ -39,6 +39,7 @@ impl Runner {
         device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         if let Place::Cuda(ordinal) = array.place {
+            load_driver();
             return match device {
                 None => Ok(Self::Gpu(ordinal)),
                 Some(device) => match named(device)? {
@@ -57,6 +58,9 @@ impl Runner {
                 None => Self::Host,
             },
         };
+        if let Self::Copies(_) = runner {
+            load_driver();
+        }
         if runner == Self::Simulator && array.len() > SLOW {
             warn_once(py, array.len())?;
         }
@@ -74,6 +78,23 @@ impl Runner {
                     .map_err(|error| raise(error.into()))
             }
         }
+    }
+}
+
+/// Loads the driver before anything else, so that the caller's context can be found out. What is
+/// wrong with the driver is told by the device.
+fn load_driver() {
+    let _ = cuda_driver::load();
+}
+
+/// Orders the results of a call before later work on the legacy default stream, if no library has
+/// allocated them, because that is the stream on which they are handed over.
+pub(super) fn settle(info: &TypeInfo, ordinal: u32, stream: RawStream) -> PyResult<()> {
+    match info.family {
+        Family::Own | Family::Other if stream != RawStream::LEGACY => {
+            device::order(ordinal, stream, RawStream::LEGACY)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     outputs::Result as Array,
-    ragged::{check_integers, check_place, keep_all, on_device, operation, stream_of, vector},
+    ragged::{check_integers, check_place, end, on_device, operation, stream_of, vector},
     run::Runner,
 };
 
@@ -67,13 +67,13 @@ pub(crate) fn segment_reduce<'py>(
                 let [values, offsets] = laid else { unreachable!("there are two arrays") };
                 let output = (out[0], dtype);
                 let job = Segmented { op, correction, values, offsets, output, is_checked: check };
-                // SAFETY: both arrays are on the device, and the output has a place for each segment.
+                // SAFETY: both arrays are on the device, and there is a place for each segment.
                 unsafe { device::segments(target, session, job) }
             },
         )?;
-        let result = result.deliver(values, info.family, &array)?;
-        keep_all(runner, stream, vec![array, bounds])?;
-        return Ok(result);
+        let lent = array.lent();
+        end((runner, stream), &info, vec![array, bounds])?;
+        return result.deliver(values, info.family, &lent);
     }
     let output = result.output();
     let empty = Value::of_empty_segment(op, array.dtype);

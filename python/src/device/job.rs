@@ -55,8 +55,8 @@ impl Target {
             && array.strides.iter().all(|stride| stride % bytes as i64 == 0);
         let len = array.len();
         if keeps_strides && is_aligned && end - first <= 4 * len * bytes as u64 {
-            // The copy begins at a multiple of 256 bytes, wherever the array is on the host, so that
-            // the bits of sums are the same in each run.
+            // The copy begins at a multiple of 256 bytes, wherever the array is on the host, so
+            // that the bits of sums are the same in each run.
             let mut words = vec![0u64; ((end - first) as usize).div_ceil(8)];
             let source = std::ptr::with_exposed_provenance::<u8>(first as usize);
             // SAFETY: the caller's contract; what is between the elements of an array belongs to
@@ -86,8 +86,8 @@ impl Target {
         }
         let memory = self.upload(&words)?;
         let extent = (memory.address(), memory.address() + (len as usize * bytes) as u64);
-        let shape: Vec<u64> = array.shape.iter().map(|&size| size as u64).collect();
-        let strides = ArrayRef::c_strides(&array.shape, 1).to_vec();
+        let shape = array.shape.iter().map(|&size| size as u64).collect();
+        let strides = ArrayRef::c_strides(&array.shape, 1);
         let laid = Laid { address: extent.0, extent, dtype: array.dtype, shape, strides };
         Ok(Copied { laid, _memory: memory })
     }

@@ -22,6 +22,7 @@ pub(crate) use pairs::dot;
 pub(crate) use segments::{Segmented, segments};
 pub(crate) use session::Locked;
 
+use smallvec::SmallVec;
 use warpfold::{Buffer, reducer::Error};
 
 /// Where one array is in the memory of a device: the addresses that its elements lie between, and
@@ -33,9 +34,9 @@ pub(crate) struct Laid {
     /// The addresses of the first byte and of the one behind the last.
     pub(crate) extent: (u64, u64),
     pub(crate) dtype: crate::dtype::Dtype,
-    pub(crate) shape: Vec<u64>,
+    pub(crate) shape: SmallVec<[u64; 6]>,
     /// Strides in elements.
-    pub(crate) strides: Vec<i64>,
+    pub(crate) strides: SmallVec<[i64; 6]>,
 }
 
 /// Why a reduction cannot be done on a device.

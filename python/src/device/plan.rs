@@ -1,6 +1,8 @@
 //! Which kernel a reduction takes, and how its results are made of the raw ones. Nothing here
 //! touches a device.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::{
     dtype::{Dtype, Kind},
     op::{Method, Op, Order},
@@ -11,13 +13,16 @@ use super::{
     kernels::Reduction,
 };
 
+/// The number of an output, and how its results are made.
+pub(super) type Finishes = SmallVec<[(usize, Finish); 2]>;
+
 /// How the results of one kernel become outputs.
 #[derive(Clone, Debug)]
 pub(super) enum Made {
     /// The raw results are the results.
     Direct { output: usize },
     /// Each output is made by a launch of its own.
-    By(Vec<(usize, Finish)>),
+    By(Finishes),
 }
 
 /// One kernel, and what is made of its raw results.
@@ -65,12 +70,13 @@ pub(super) fn plan(
     dtype: Dtype,
     results: [Dtype; 2],
     length: u64,
-) -> Vec<Part> {
+) -> SmallVec<[Part; 2]> {
     let wide = wide(dtype);
     let bytes = wide.bytes() as u32;
     let part = |reduction, made| Part { reduction, made, inner: (1, 0) };
-    let one = |reduction, finish: Finish| vec![part(reduction, Made::By(vec![(0, finish)]))];
-    let direct = |reduction| vec![part(reduction, Made::Direct { output: 0 })];
+    let one =
+        |reduction, finish: Finish| smallvec![part(reduction, Made::By(smallvec![(0, finish)]))];
+    let direct = |reduction| smallvec![part(reduction, Made::Direct { output: 0 })];
     let number = |reduction, raw| match converted(raw, results[0]) {
         None => direct(reduction),
         Some(finish) => one(reduction, finish),
@@ -113,17 +119,17 @@ pub(super) fn plan(
         Op::Moments => {
             let mean = of(Load::F64, Step::Copy, [8, 0]);
             let variance = of(Load::F64, Step::Variance, [16, 0]);
-            vec![part(Reduction::Moments, Made::By(vec![(0, mean), (1, variance)]))]
+            smallvec![part(Reduction::Moments, Made::By(smallvec![(0, mean), (1, variance)]))]
         }
         // The kernel for both ignores NaNs, which an extreme of floats may not.
-        Op::MinMax if dtype.is_float() => vec![
+        Op::MinMax if dtype.is_float() => smallvec![
             part(Reduction::Minimum, Made::Direct { output: 0 }),
             part(Reduction::Maximum, Made::Direct { output: 1 }),
         ],
         Op::MinMax => {
             let of = |field| Finish::copy(dtype, field);
-            let made = Made::By(vec![(0, of(0)), (1, of(dtype.bytes() as u32))]);
-            vec![part(Reduction::MinMax, made)]
+            let made = Made::By(smallvec![(0, of(0)), (1, of(dtype.bytes() as u32))]);
+            smallvec![part(Reduction::MinMax, made)]
         }
         Op::Norm(Order::One) => number(Reduction::SumAbs, wide),
         Op::Norm(Order::Two) => one(Reduction::SumSquares, of(load(wide), Step::Root, [0, 0])),
@@ -139,8 +145,8 @@ pub(super) fn plan(
                 (false, _) => Reduction::Bottom8,
             };
             let (values, indices) = (Finish::copy(dtype, 0), Finish::copy(Dtype::I64, 8));
-            let made = Made::By(vec![(0, values), (1, indices)]);
-            vec![Part { reduction, made, inner: (k, 16) }]
+            let made = Made::By(smallvec![(0, values), (1, indices)]);
+            smallvec![Part { reduction, made, inner: (k, 16) }]
         }
     }
 }

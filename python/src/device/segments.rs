@@ -1,5 +1,6 @@
 //! Reductions of segments on a device.
 
+use smallvec::smallvec;
 use warpfold::reducer::SegmentStatus;
 
 use crate::{dtype::Dtype, host::Value, op::Op};
@@ -9,7 +10,7 @@ use super::{
     calls::Offsets,
     finish::{Finish, Places, fill_bits, guard},
     gpu::Target,
-    plan::{Made, plan},
+    plan::{Finishes, Made, plan},
     session::Locked,
 };
 
@@ -52,9 +53,9 @@ pub(super) fn empty_bits(op: Op, dtype: Dtype, result: Dtype, finish: &Finish) -
 }
 
 /// The finishes of a plan for segments, which have results of no elements.
-pub(super) fn finishes(made: Made, result: Dtype) -> Vec<(usize, Finish)> {
+pub(super) fn finishes(made: Made, result: Dtype) -> Finishes {
     match made {
-        Made::Direct { output } => vec![(output, Finish::copy(result, 0))],
+        Made::Direct { output } => smallvec![(output, Finish::copy(result, 0))],
         Made::By(finishes) => finishes,
     }
 }
@@ -87,7 +88,7 @@ pub(crate) unsafe fn segments(
     let (reduction, made) = if op == Op::Mean {
         let mean = plan(Op::Moments, 0.0, values.dtype, [result; 2], length).swap_remove(0);
         let Made::By(finishes) = mean.made else { unreachable!("moments are made") };
-        (mean.reduction, Made::By(finishes[..1].to_vec()))
+        (mean.reduction, Made::By(finishes.into_iter().take(1).collect()))
     } else {
         (part.reduction, part.made)
     };

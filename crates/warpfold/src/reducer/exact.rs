@@ -226,8 +226,8 @@ impl Rounded for f64 {
 mod private {
     /// A float, taken apart.
     pub struct Parts {
-        /// The significand with its leading bit, or the bits behind the exponent of a number that is
-        /// infinite or NaN.
+        /// The significand with its leading bit. If the number is infinite or NaN, the bits behind
+        /// the exponent and a leading bit.
         pub significand: u64,
         /// The field of the exponent.
         pub exponent: u32,
