@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from typing import Any
 
@@ -124,3 +125,36 @@ def test_results_of_this_package_become_tensors() -> None:
     del a
     gc.collect()
     assert t.tolist() == [2.0] * 3
+
+
+OF_AN_OLDER_TORCH = """
+import torch
+if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+    del torch.Tensor.__dlpack_c_exchange_api__
+import warpfold as wf
+x = torch.arange(24).reshape(2, 3, 4)
+for name in ("bool", "int32", "int64", "float16", "bfloat16", "float32", "float64"):
+    y = x.to(getattr(torch, name))
+    for view in (y, y.transpose(0, 2)[:, 1:], y[1, ::2], y[0, 0, 1]):
+        got = wf.max(view)
+        assert type(got) is torch.Tensor and got.dtype == view.dtype
+        assert got.to(torch.float64) == view.to(torch.float64).max()
+        assert wf.argmin(view) == 0
+out = torch.zeros(4)
+assert wf.sum(x.float()[0], axis=0, out=out) is out and out.tolist() == [12.0, 15.0, 18.0, 21.0]
+for bad in (torch.ones(3, dtype=torch.complex64), torch.ones(3).to_sparse(),
+            torch.ones(3, device="meta")):
+    try:
+        wf.sum(bad)
+    except TypeError as error:
+        assert "complex" in str(error) or "sparse" in str(error) or "device" in str(error), error
+    else:
+        raise AssertionError(bad)
+"""
+
+
+def test_tensors_of_an_older_torch_are_read_by_their_attributes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OF_AN_OLDER_TORCH], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

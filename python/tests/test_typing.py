@@ -27,7 +27,9 @@ def check(module: str, *arguments: str) -> None:
 
 
 def test_mypy() -> None:
-    check("mypy", "--strict", "--no-incremental", "--config-file=", str(PACKAGE), str(USE))
+    options = ["--strict", "--no-incremental", "--config-file="]
+    check("mypy", *options, "-p", "warpfold")
+    check("mypy", *options, str(USE))
 
 
 def test_pyright() -> None:
