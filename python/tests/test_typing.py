@@ -33,7 +33,8 @@ def test_mypy() -> None:
 
 
 def test_pyright() -> None:
-    check("basedpyright", "--level", "error", "--project", str(HERE / "typing"))
+    project = ["--level", "error", "--project", str(HERE / "typing")]
+    check("basedpyright", *project, "--pythonpath", sys.executable)
 
 
 def test_the_stub_has_what_the_module_has() -> None:
