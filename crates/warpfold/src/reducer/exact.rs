@@ -255,7 +255,8 @@ mod private {
             let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
             let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
             let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
-            Parts { significand: fraction | leading, exponent, is_negative: self.is_sign_negative() }
+            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
+            Parts { significand, exponent, is_negative }
         }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 210 - 149;
@@ -272,7 +273,8 @@ mod private {
             let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
             let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
             let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
-            Parts { significand: fraction | leading, exponent, is_negative: self.is_sign_negative() }
+            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
+            Parts { significand, exponent, is_negative }
         }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 0;
