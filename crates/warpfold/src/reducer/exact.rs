@@ -1,5 +1,7 @@
 //! Exact sums of floats, rounded once at the end.
 
+mod of;
+
 use std::fmt;
 
 use bytemuck::{Pod, Zeroable};
@@ -222,8 +224,21 @@ impl Rounded for f64 {
 }
 
 mod private {
+    /// A float, taken apart.
+    pub struct Parts {
+        /// The significand with its leading bit. If the number is infinite or NaN, the bits behind
+        /// the exponent and a leading bit.
+        pub significand: u64,
+        /// The field of the exponent.
+        pub exponent: u32,
+        pub is_negative: bool,
+    }
+
     /// The properties of a float type that rounding needs.
     pub trait Format {
+        /// The field of the exponent of infinities and NaNs.
+        const SPECIAL: u32;
+        fn parts(self) -> Parts;
         /// The number of bits of a significand, including the leading one.
         const PRECISION: u32;
         /// The index, among all bits of the limbs, of the bit whose value is the least positive
@@ -234,6 +249,15 @@ mod private {
     }
 
     impl Format for f32 {
+        const SPECIAL: u32 = 255;
+        fn parts(self) -> Parts {
+            let bits = u64::from(self.to_bits());
+            let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
+            let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
+            let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
+            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
+            Parts { significand, exponent, is_negative }
+        }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 210 - 149;
         const INFINITY: u64 = Self::INFINITY.to_bits() as u64;
@@ -243,6 +267,15 @@ mod private {
     }
 
     impl Format for f64 {
+        const SPECIAL: u32 = 2047;
+        fn parts(self) -> Parts {
+            let bits = self.to_bits();
+            let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
+            let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
+            let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
+            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
+            Parts { significand, exponent, is_negative }
+        }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 0;
         const INFINITY: u64 = Self::INFINITY.to_bits();

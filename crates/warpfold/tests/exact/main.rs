@@ -7,6 +7,7 @@ mod support;
 mod seed;
 
 mod elements;
+mod host;
 mod reference;
 mod rows;
 mod segments;

@@ -1,0 +1,18 @@
+//! The functions that Python calls.
+
+mod along;
+mod bins;
+mod keys;
+mod outputs;
+mod products;
+mod ragged;
+mod run;
+mod running;
+mod segments;
+
+pub(crate) use along::{reduce, topk};
+pub(crate) use bins::bincount;
+pub(crate) use keys::reduce_by_key;
+pub(crate) use products::dot;
+pub(crate) use run::check_device;
+pub(crate) use segments::segment_reduce;

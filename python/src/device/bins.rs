@@ -1,0 +1,159 @@
+//! Counts and sums of bins on a device.
+
+use half::{bf16, f16};
+use warpfold::{
+    Device, RawSlice, RawSliceMut, Stream, Sum,
+    reducer::{BinKey, BinOperation, BinStatus, Error, Item},
+};
+
+use crate::dtype::Dtype;
+
+use super::{
+    Failure, Laid,
+    finish::{Finish, Places},
+    gpu::Target,
+    kernels::with_type,
+    plan::{converted, wide},
+    session::Locked,
+};
+
+/// Bytes in front of the raw results, which the status has.
+const STATUS_BYTES: u64 = 256;
+
+/// Keys and weights that go into bins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Binned<'a> {
+    /// Keys, of one axis and one behind the other.
+    pub(crate) keys: &'a Laid,
+    /// As many weights.
+    pub(crate) weights: Option<&'a Laid>,
+    pub(crate) bins: u64,
+    /// The output and its type.
+    pub(crate) output: (u64, Dtype),
+    /// Whether to wait, and to tell keys that are no bins.
+    pub(crate) is_checked: bool,
+}
+
+/// Calls a generic function with the unsigned type of the size of a key, which gives the same bins:
+/// a negative key is one that is too large.
+macro_rules! with_key {
+    ($dtype:expr, $k:ident => $call:expr) => {
+        match $dtype {
+            Dtype::U8 | Dtype::Bool => {
+                type $k = u8;
+                $call
+            }
+            Dtype::U16 => {
+                type $k = u16;
+                $call
+            }
+            Dtype::I32 | Dtype::U32 => {
+                type $k = u32;
+                $call
+            }
+            Dtype::I64 | Dtype::U64 => {
+                type $k = u64;
+                $call
+            }
+            dtype => {
+                let (op, cast) = ("bincount", "int32");
+                return Err(Failure::NoKernel { op, dtype: dtype.name(), cast });
+            }
+        }
+    };
+}
+
+/// Where the launches of bins read and write.
+#[derive(Clone, Copy)]
+struct Launch<'a> {
+    device: &'a Device,
+    stream: &'a Stream,
+    job: &'a Binned<'a>,
+    out: u64,
+    status: u64,
+}
+
+impl Launch<'_> {
+    unsafe fn counts<K: BinKey>(self) -> Result<(), Error> {
+        let n = self.job.keys.shape[0] as usize;
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.device.bin_counter::<K>()?.count_into_bins_into(
+                RawSlice::<K>::new(self.job.keys.address, n),
+                RawSliceMut::<u64>::new(self.out, self.job.bins as usize),
+                RawSliceMut::<BinStatus>::new(self.status, 1),
+                self.stream,
+            )
+        }
+    }
+
+    unsafe fn sums<K: BinKey, T: Item>(self, weights: &Laid) -> Result<(), Error>
+    where
+        Sum: BinOperation<T>,
+    {
+        let n = self.job.keys.shape[0] as usize;
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.device.bin_reducer::<T, _>(Sum)?.reduce_into_bins_into(
+                RawSlice::<K>::new(self.job.keys.address, n),
+                RawSlice::<T>::new(weights.address, n),
+                RawSliceMut::new(self.out, self.job.bins as usize),
+                RawSliceMut::<BinStatus>::new(self.status, 1),
+                self.stream,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds counts or sums of bins to a stream, and waits if they are to be checked.
+///
+/// # Safety
+///
+/// Keys and weights are in the memory of the device. The output has a place for each bin, which
+/// nobody else accesses until the stream has come so far.
+pub(crate) unsafe fn bins(
+    target: &Target,
+    session: &mut Locked<'_>,
+    job: &Binned<'_>,
+) -> Result<(), Failure> {
+    let (output, result) = job.output;
+    let raw_type = job.weights.map_or(Dtype::U64, |weights| wide(weights.dtype));
+    let bytes = raw_type.bytes() as u64;
+    let status = session.scratch(target, STATUS_BYTES + job.bins * bytes)?;
+    let finish = converted(raw_type, result);
+    let out = if finish.is_some() { status + STATUS_BYTES } else { output };
+    // SAFETY: the scratch memory is this call's as long as the session is locked, and has room for
+    // the status and the raw results; for the arrays, the caller's contract.
+    unsafe {
+        let places = Places::new(status, status, 1, 0, 0);
+        Finish::fill(Dtype::U64).launch(target, session, places)?;
+        let launch = Launch { device: &target.device, stream: session.stream, job, out, status };
+        match job.weights {
+            None => with_key!(job.keys.dtype, K => launch.counts::<K>()?),
+            Some(weights) => {
+                let summed = with_type!(weights.dtype, [
+                    Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16, Bf16 bf16,
+                    F32 f32, F64 f64
+                ], T => with_key!(job.keys.dtype, K => launch.sums::<K, T>(weights)?));
+                let (op, cast) = ("bincount with weights", "int32");
+                let dtype = weights.dtype.name();
+                summed.ok_or(Failure::NoKernel { op, dtype, cast })?;
+            }
+        }
+        if let Some(finish) = finish {
+            let places = Places::new(out, output, job.bins, bytes, 0);
+            finish.launch(target, session, places)?;
+        }
+    }
+    if job.is_checked {
+        let status: BinStatus = bytemuck::cast(session.read_scratch(1)?[0]);
+        if let Some(position) = status.first_wrong() {
+            return Err(Failure::Value(format!(
+                "key {position} is negative, or is not below the number of bins, {}",
+                job.bins
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Which operations the library has for which types of elements.
+
+use half::{bf16, f16};
+use warpfold::{
+    ArgMaximum, ArgMinimum, BottomK, CheckedSum, CompensatedSum, CountNonzero, Device, Max, MaxAbs,
+    Maximum, Min, MinMax, Minimum, Moments, NanSum, Product, ReproducibleSum, SoftmaxStats, Sum,
+    SumAbs, SumSquares, TopK, WideSum,
+};
+
+use crate::dtype::Dtype;
+
+use super::{
+    Failure,
+    calls::{Rows, Segments, Whole},
+};
+
+/// An operation of the library, by what its kernel computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Reduction {
+    Sum,
+    Product,
+    Minimum,
+    Maximum,
+    /// The least number, without NaNs.
+    Min,
+    Max,
+    ArgMinimum,
+    ArgMaximum,
+    MinMax,
+    CountNonzero,
+    Moments,
+    SumAbs,
+    SumSquares,
+    MaxAbs,
+    Exponentials,
+    Numbers,
+    Compensated,
+    Wide,
+    Exact,
+    Checked,
+    Top4,
+    Top8,
+    Bottom4,
+    Bottom8,
+}
+
+/// The number of operations.
+pub(super) const KERNELS: usize = Reduction::Bottom8 as usize + 1;
+
+/// Calls a generic function with one of these types of elements, if it is that of `$dtype`.
+macro_rules! with_type {
+    ($dtype:expr, [$($variant:ident $type:ty),*], $t:ident => $call:expr) => {
+        match $dtype {
+            $(Dtype::$variant => { type $t = $type; Some($call) })*
+            #[allow(unreachable_patterns, reason = "some lists have all types")]
+            _ => None,
+        }
+    };
+    ($dtype:expr, all, $t:ident => $call:expr) => {
+        with_type!($dtype, [
+            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16,
+            Bf16 bf16, F32 f32, F64 f64
+        ], $t => $call)
+    };
+    ($dtype:expr, integers, $t:ident => $call:expr) => {
+        with_type!($dtype, [
+            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64
+        ], $t => $call)
+    };
+    ($dtype:expr, floats, $t:ident => $call:expr) => {
+        with_type!($dtype, [F16 f16, Bf16 bf16, F32 f32, F64 f64], $t => $call)
+    };
+    ($dtype:expr, narrow, $t:ident => $call:expr) => {
+        with_type!($dtype, [F16 f16, Bf16 bf16, F32 f32], $t => $call)
+    };
+    ($dtype:expr, ranked, $t:ident => $call:expr) => {
+        with_type!($dtype, [
+            Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16, Bf16 bf16, F32 f32, F64 f64
+        ], $t => $call)
+    };
+}
+pub(super) use with_type;
+
+/// Makes a reducer of an operation: `$make` is a method of [`Device`].
+macro_rules! make {
+    ($device:expr, $reduction:expr, $dtype:expr, $make:ident, $dyn:ident) => {{
+        macro_rules! of {
+            ($types:ident, $operation:expr) => {
+                with_type!($dtype, $types, T => {
+                    $device.$make::<T, _>($operation).map(|made| Box::new(made) as Box<dyn $dyn>)
+                })
+            };
+        }
+        let made = match $reduction {
+            Reduction::Sum => of!(all, Sum),
+            Reduction::Product => of!(all, Product),
+            Reduction::Minimum => of!(all, Minimum),
+            Reduction::Maximum => of!(all, Maximum),
+            Reduction::Min => of!(floats, Min),
+            Reduction::Max => of!(floats, Max),
+            Reduction::ArgMinimum => of!(all, ArgMinimum),
+            Reduction::ArgMaximum => of!(all, ArgMaximum),
+            Reduction::MinMax => of!(integers, MinMax),
+            Reduction::CountNonzero => of!(all, CountNonzero),
+            Reduction::Moments => of!(all, Moments),
+            Reduction::SumAbs => of!(floats, SumAbs),
+            Reduction::SumSquares => of!(floats, SumSquares),
+            Reduction::MaxAbs => of!(floats, MaxAbs),
+            Reduction::Exponentials => of!(floats, SoftmaxStats),
+            Reduction::Numbers => of!(floats, NanSum),
+            Reduction::Compensated => of!(floats, CompensatedSum),
+            Reduction::Wide => of!(narrow, WideSum),
+            Reduction::Exact => of!(floats, ReproducibleSum),
+            Reduction::Checked => of!(integers, CheckedSum),
+            Reduction::Top4 => of!(ranked, TopK::<4>),
+            Reduction::Top8 => of!(ranked, TopK::<8>),
+            Reduction::Bottom4 => of!(ranked, BottomK::<4>),
+            Reduction::Bottom8 => of!(ranked, BottomK::<8>),
+        };
+        made.ok_or(missing($reduction, $dtype))?.map_err(Failure::from)
+    }};
+}
+
+/// The reducer of whole arrays.
+pub(super) fn whole(
+    device: &Device,
+    reduction: Reduction,
+    dtype: Dtype,
+) -> Result<Box<dyn Whole>, Failure> {
+    make!(device, reduction, dtype, reducer, Whole)
+}
+
+/// The reducer of rows.
+pub(super) fn rows(
+    device: &Device,
+    reduction: Reduction,
+    dtype: Dtype,
+) -> Result<Box<dyn Rows>, Failure> {
+    make!(device, reduction, dtype, row_reducer, Rows)
+}
+
+/// The reducer of segments, for the operations that Python has for them.
+pub(super) fn segments(
+    device: &Device,
+    reduction: Reduction,
+    dtype: Dtype,
+) -> Result<Box<dyn Segments>, Failure> {
+    macro_rules! of {
+        ($operation:expr) => {
+            with_type!(dtype, all, T => device
+                .segment_reducer::<T, _>($operation)
+                .map(|made| Box::new(made) as Box<dyn Segments>))
+        };
+    }
+    let made = match reduction {
+        Reduction::Sum => of!(Sum),
+        Reduction::Product => of!(Product),
+        Reduction::Minimum => of!(Minimum),
+        Reduction::Maximum => of!(Maximum),
+        Reduction::ArgMinimum => of!(ArgMinimum),
+        Reduction::ArgMaximum => of!(ArgMaximum),
+        Reduction::CountNonzero => of!(CountNonzero),
+        Reduction::Moments => of!(Moments),
+        _ => None,
+    };
+    made.ok_or(missing(reduction, dtype))?.map_err(Failure::from)
+}
+
+/// The error for a type that an operation lacks.
+pub(super) fn missing(reduction: Reduction, dtype: Dtype) -> Failure {
+    let (op, cast) = match reduction {
+        Reduction::Top4 | Reduction::Top8 | Reduction::Bottom4 | Reduction::Bottom8 => {
+            ("topk", "int32")
+        }
+        Reduction::Exponentials => ("logsumexp", "float32"),
+        _ => ("reduction", "float32 or float64"),
+    };
+    Failure::NoKernel { op, dtype: dtype.name(), cast }
+}

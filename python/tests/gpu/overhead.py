@@ -1,0 +1,70 @@
+"""What a call costs the host, beside torch's and CuPy's: the time of many calls without a wait."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import warpfold as wf
+
+CALLS = 20_000
+
+
+def cost(call: Callable[[], Any], wait: Callable[[], Any]) -> float:
+    """Return the microseconds of a call, the best of five rounds."""
+    best = float("inf")
+    for _ in range(5):
+        wait()
+        start = time.perf_counter()
+        # The queue of the GPU must not be full, because the host would wait for it.
+        for number in range(CALLS):
+            call()
+            if number % 200 == 0:
+                wait()
+        best = min(best, time.perf_counter() - start)
+        wait()
+    return best / CALLS * 1e6
+
+
+def table(name: str, x: Any, out: Any, theirs: Any, wait: Callable[[], Any]) -> None:
+    """Print the costs of calls with arrays of one library."""
+    rows = x.reshape(20, 50)
+    for what, ours, other in [
+        ("sum", lambda: wf.sum(x), lambda: theirs.sum(x)),
+        ("sum, out=", lambda: wf.sum(x, out=out), None),
+        ("mean", lambda: wf.mean(x), lambda: theirs.mean(x)),
+        ("argmax", lambda: wf.argmax(x), lambda: theirs.argmax(x)),
+        ("sum, axis=0", lambda: wf.sum(rows, axis=0), lambda: theirs.sum(rows, 0)),
+        ("var", lambda: wf.var(x), lambda: theirs.var(x)),
+    ]:
+        beside = "" if other is None else f"  {name} {cost(other, wait):6.2f} us"
+        print(f"{name}: {what:12} {cost(ours, wait):6.2f} us{beside}")
+
+
+def main() -> None:
+    """Measure with each library that finds a GPU."""
+    found = False
+    try:
+        torch: Any = importlib.import_module("torch")
+        if torch.cuda.is_available():
+            found = True
+            x, out = torch.ones(1000, device="cuda"), torch.zeros((), device="cuda")
+            table("torch", x, out, torch, torch.cuda.synchronize)
+    except ImportError:
+        pass
+    try:
+        cupy: Any = importlib.import_module("cupy")
+        if cupy.is_available():
+            found = True
+            x, out = cupy.ones(1000, dtype=cupy.float32), cupy.zeros((), dtype=cupy.float32)
+            table("cupy", x, out, cupy, cupy.cuda.runtime.deviceSynchronize)
+    except ImportError:
+        pass
+    if not found:
+        print("skipped: overhead: neither torch nor CuPy finds a GPU")
+
+
+if __name__ == "__main__":
+    main()
