@@ -87,6 +87,13 @@ def test_arrays_of_this_package() -> None:
     assert half.item() == 3.5 and half.dtype == "float16"
 
 
+def test_best_elements_of_a_buffer() -> None:
+    values, indices = wf.topk(memoryview(X), 1)
+    assert values.tolist() == [[3.0], [7.0], [11.0]] and indices.tolist() == [[3]] * 3
+    with pytest.raises(TypeError, match="axis last"):
+        wf.topk(memoryview(X), 1, axis=0)
+
+
 def test_capsules_of_this_package() -> None:
     a: Any = wf.sum(memoryview(X), axis=0)
     count = sys.getrefcount(a)

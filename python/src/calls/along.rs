@@ -105,8 +105,15 @@ pub(crate) fn topk<'py>(
         });
         let order: Vec<i64> = order.collect();
         let item = pair.get_item(item)?;
-        let name = if item.hasattr("permute")? { "permute" } else { "transpose" };
-        item.call_method1(name, (order,))
+        // torch and NumPy call it by these names. The arrays of this package have neither.
+        for name in ["permute", "transpose"] {
+            if let Some(method) = item.getattr_opt(name)? {
+                return method.call1((order,));
+            }
+        }
+        Err(PyTypeError::new_err(
+            "the result cannot be brought into this order: pass an array with the axis last",
+        ))
     };
     (moved(0)?, moved(1)?).into_bound_py_any(py)
 }
