@@ -173,5 +173,8 @@ def test_wrong_bins(device: str) -> None:
     assert len(wf.bincount(np.array([], dtype=np.int64), device=device)) == 0
     with pytest.raises(ValueError, match="too many"):
         wf.bincount(np.array([2**40]), device=device)
+    # A key that would take more memory than there is.
+    with pytest.raises((ValueError, MemoryError)):
+        wf.bincount(np.array([2**31 + 5]), device=device)
     left_out = wf.bincount(keys, bins=3, check=False, device="simulator")
     assert left_out.tolist() == [1, 0, 1]

@@ -55,7 +55,7 @@ pub(super) fn array_of_other(object: &Bound<'_, PyAny>) -> PyResult<Option<Array
     if interface.two != 2 {
         return Err(PyTypeError::new_err("__array_struct__ has no array"));
     }
-    let (kind, bytes) = (interface.kind.cast_unsigned(), interface.itemsize.max(0) as usize);
+    let (kind, bytes) = (interface.kind.to_ne_bytes()[0], interface.itemsize.max(0) as usize);
     let dtype = match Dtype::of_letter(kind, bytes) {
         Some(dtype) => dtype,
         // NumPy's own types do not include it; packages add it as raw bytes.

@@ -1,6 +1,9 @@
 //! Counts of keys, and sums of their weights.
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyMemoryError, PyValueError},
+    prelude::*,
+};
 
 use crate::{
     array::{ArrayRef, TypeInfo},
@@ -87,7 +90,8 @@ pub(crate) fn bincount<'py>(
         let output = result.output();
         let (lent, weights) = (array.lent(), weighed.as_ref().map(ArrayRef::lent));
         // SAFETY: the caller lends the arrays for the call, and no key is too large or negative.
-        py.detach(|| unsafe { host::sums(&lent, weights.as_ref(), &output) });
+        let summed = py.detach(|| unsafe { host::sums(&lent, weights.as_ref(), &output) });
+        summed.map_err(|_| PyMemoryError::new_err(format!("no memory for {bins} bins")))?;
         return result.deliver(keys, info.family, &array);
     };
     let stream = stream_of(py, runner, &info, &array)?;

@@ -1,5 +1,7 @@
 //! Bins on the host.
 
+use std::collections::TryReserveError;
+
 use crate::array::ArrayRef;
 
 use super::{
@@ -49,30 +51,43 @@ pub(crate) unsafe fn count(keys: &ArrayRef, least: usize) -> Counted {
     Counted::Bins(usize::try_from(bins).unwrap_or(usize::MAX))
 }
 
+/// A list of so many values, if there is memory for it.
+fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, TryReserveError> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len)?;
+    list.resize(len, value);
+    Ok(list)
+}
+
 /// Counts keys, or sums the weights of each key.
 ///
 /// # Safety
 ///
 /// Keys and weights are there, as many of one as of the other. No key is negative, or too large for
 /// the output, which nobody else accesses meanwhile.
-pub(crate) unsafe fn sums(keys: &ArrayRef, weights: Option<&ArrayRef>, output: &Output) {
+pub(crate) unsafe fn sums(
+    keys: &ArrayRef,
+    weights: Option<&ArrayRef>,
+    output: &Output,
+) -> Result<(), TryReserveError> {
     let bins = output.shape[0] as usize;
     let len = keys.len() as usize;
     // SAFETY: the caller's contract.
     unsafe {
         let Some(weights) = weights else {
-            let mut counts = vec![0u64; bins];
+            let mut counts = filled(bins, 0u64)?;
             for index in 0..len {
                 counts[key(keys, index) as usize] += 1;
             }
             for (bin, count) in counts.into_iter().enumerate() {
                 output.write(bin, Value::Unsigned(count));
             }
-            return;
+            return Ok(());
         };
         with_element!(weights.dtype, T => {
-            let mut floats = vec![Corrected::default(); if T::IS_FLOAT { bins } else { 0 }];
-            let mut integers = vec![0u64; if T::IS_FLOAT { 0 } else { bins }];
+            let of = |wanted| if wanted { bins } else { 0 };
+            let mut floats = filled(of(T::IS_FLOAT), Corrected::default())?;
+            let mut integers = filled(of(!T::IS_FLOAT), 0u64)?;
             for index in 0..len {
                 let bin = key(keys, index) as usize;
                 let weight = read::<T>(at(weights, index));
@@ -92,4 +107,5 @@ pub(crate) unsafe fn sums(keys: &ArrayRef, weights: Option<&ArrayRef>, output: &
             }
         });
     }
+    Ok(())
 }
