@@ -276,7 +276,7 @@ stage_sanitizer() {
     # The library's tests come first, because they take longest.
     for variant in production_kernels reducer exact device; do
         # The skipped tests have 2^32 elements, which would take too long.
-        echo "$bundle/tests/warpfold-test-$variant --test-threads 1 --skip more_than_32_bits"
+        echo "$bundle/tests/tests-test-$variant --test-threads 1 --skip more_than_32_bits"
     done >"$commands"
     for variant in $(listed reduce); do echo "reduce --device cuda --variant $variant --n 65537"; done >>"$commands"
     for variant in $(listed transpose); do

@@ -30,7 +30,7 @@ use crate::root;
 
 /// The packages whose tests run kernels, or test the code that runs kernels. The tests of the other
 /// packages need Rust on the machine.
-const TESTED: [&str; 7] = [
+const TESTED: [&str; 8] = [
     "bench",
     "warpfold",
     "warpfold-cli",
@@ -38,6 +38,7 @@ const TESTED: [&str; 7] = [
     "warpfold-cust",
     "warpfold-lab",
     "warpfold-simt",
+    "warpfold-tests",
 ];
 
 /// The packages whose programs are in the bundle.

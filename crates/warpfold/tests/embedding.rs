@@ -25,7 +25,7 @@ fn folders(name: &str) -> (PathBuf, PathBuf) {
 }
 
 fn bytes() -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx").join(ARCHIVE)).unwrap()
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx").join(ARCHIVE)).unwrap()
 }
 
 /// The error of the build script on a folder.
