@@ -1,8 +1,8 @@
 //! Times reductions of arrays that several GPUs share, whose result every GPU gets, beside the
-//! reduction of the longest shard by one GPU alone. The difference is what the exchange adds.
+//! reduction of its own shard by the slower GPU alone. The difference is what the exchange adds.
 //!
-//! Each measurement is a graph of some calls with the same shards on each GPU. The time is that of
-//! the first GPU. Results are checked before the calls are timed. `bench/peers/groups.py` times
+//! Each measurement is a graph of some calls with the same shards on each GPU. The time of all GPUs
+//! together is that of the first one. Results are checked before the calls are timed. `bench/peers/groups.py` times
 //! PyTorch and NCCL in the same way.
 //!
 //! Two more tables say how much sooner all GPUs reduce an array than one of them, and what a sum in

@@ -12,7 +12,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// The bytes of the longest shard.
     pub(crate) shard_bytes: u64,
-    /// The first GPU alone.
+    /// One GPU alone: the slower or slowest one, if each of them was measured.
     pub(crate) alone: Times,
     pub(crate) together: Times,
 }
@@ -27,7 +27,7 @@ fn calls_for(bytes: u64) -> u32 {
     (2_000_000_000 / bytes.max(1)).clamp(10, 200) as u32
 }
 
-/// Reduces shards of one length, and has the first GPU reduce its own shard alone.
+/// Reduces shards of one length, and has each GPU reduce its own shard alone.
 pub(crate) fn measure<T, O>(
     group: &Group,
     operation: O,
@@ -59,13 +59,16 @@ where
         }
         Ok::<_, Error>(pending.expect("there are calls"))
     })?;
-    let first = &group.devices()[0];
-    let reducer = first.reducer::<T, O>(operation)?;
-    let mut partial = first.alloc::<O::Raw>(1)?;
-    let (alone, ()) = first.capture(|stream| {
-        (0..calls)
-            .try_for_each(|_| reducer.reduce_into(&shards[0], &mut partial, stream).map(|_| ()))
-    })?;
+    let mut alone = Vec::new();
+    for (device, shard) in group.devices().iter().zip(&shards) {
+        let reducer = device.reducer::<T, O>(operation)?;
+        let mut partial = device.alloc::<O::Raw>(1)?;
+        let (graph, ()) = device.capture(|stream| {
+            (0..calls)
+                .try_for_each(|_| reducer.reduce_into(shard, &mut partial, stream).map(|_| ()))
+        })?;
+        alone.push(graph);
+    }
 
     let streams = group.streams()?;
     together.launch(&streams)?;
@@ -102,14 +105,17 @@ pub(crate) fn measure_columns(group: &Group, width: usize, samples: usize) -> an
             all.reduce_axes_into(&arrays, &[0], &mut results, streams).map(|_| ())
         })
     })?;
-    let first = &group.devices()[0];
-    let reducer = first.row_reducer::<f32, _>(Sum)?;
-    let mut partial = first.alloc::<f32>(width)?;
-    let (alone, ()) = first.capture(|stream| {
-        (0..calls).try_for_each(|_| {
-            reducer.reduce_axes_into(&arrays[0], &[0], &mut partial, stream).map(|_| ())
-        })
-    })?;
+    let mut alone = Vec::new();
+    for (device, array) in group.devices().iter().zip(&arrays) {
+        let reducer = device.row_reducer::<f32, _>(Sum)?;
+        let mut partial = device.alloc::<f32>(width)?;
+        let (graph, ()) = device.capture(|stream| {
+            (0..calls).try_for_each(|_| {
+                reducer.reduce_axes_into(array, &[0], &mut partial, stream).map(|_| ())
+            })
+        })?;
+        alone.push(graph);
+    }
 
     let streams = group.streams()?;
     together.launch(&streams)?;
@@ -162,7 +168,7 @@ pub(crate) fn measure_split(group: &Group, n: usize, samples: usize) -> anyhow::
         let result = result.copy_to_host()?[0];
         ensure!(result.to_bits() == expected.to_bits(), "{result} instead of {expected}");
     }
-    let [alone, together] = time(&alone, &together, &streams, calls, samples)?;
+    let [alone, together] = time(&[alone], &together, &streams, calls, samples)?;
     all.check()?;
     let name = format!("f32 sum 2^{} on {}", n.ilog2(), group.devices().len());
     Ok(Line { name, shard_bytes: bytes.div_ceil(group.devices().len() as u64), alone, together })
@@ -180,26 +186,31 @@ fn periodic(device: &Device, n: usize) -> anyhow::Result<Buffer<f32>> {
     Ok(buffer)
 }
 
-/// The times of one call of each graph, in graphs of so many calls, on the first GPU.
+/// The times of one call, in graphs of so many calls: of the slowest of the GPUs that have a graph
+/// of their own, and of the first GPU if all work together. The GPUs take turns.
 fn time(
-    alone: &Graph,
+    alone: &[Graph],
     together: &GroupGraph,
     streams: &[Stream],
     calls: u32,
     samples: usize,
 ) -> anyhow::Result<[Times; 2]> {
     const WARM_UPS: usize = 3;
-    let times = time_turns(2, calls, WARM_UPS, samples, |contender| {
+    let times = time_turns(alone.len() + 1, calls, WARM_UPS, samples, |contender| {
         for stream in streams {
             stream.synchronize()?;
         }
-        let start = streams[0].record()?;
-        if contender == 0 {
-            alone.launch(&streams[0])?;
-        } else {
-            together.launch(streams)?;
+        let graph = alone.get(contender);
+        let stream = &streams[graph.map_or(0, |_| contender)];
+        let start = stream.record()?;
+        match graph {
+            Some(graph) => graph.launch(stream)?,
+            None => together.launch(streams)?,
         }
-        Ok::<_, Error>(streams[0].record()?.elapsed_since(&start)?)
+        Ok::<_, Error>(stream.record()?.elapsed_since(&start)?)
     })?;
-    Ok([0, 1].map(|contender| Times::of(times[contender].clone())))
+    let mut times: Vec<Times> = times.into_iter().map(Times::of).collect();
+    let together = times.pop().expect("there is a time of all together");
+    let slowest = times.into_iter().max_by_key(|times| times.median);
+    Ok([slowest.expect("a group has a GPU"), together])
 }

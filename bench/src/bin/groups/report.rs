@@ -30,7 +30,9 @@ pub(crate) fn lines(lines: &[Line], gpus: usize) -> Table {
             number(gb_per_s(shard_bytes * gpus as u64, together), 0),
         ]);
     }
-    table.notes.push("One GPU reduces its own shard alone, without an exchange.".to_owned());
+    table.notes.push(
+        "One GPU is the slower one, with its own shard alone and without an exchange.".to_owned(),
+    );
     table
 }
 
