@@ -2,6 +2,8 @@
 //! kernels.
 
 pub mod access;
+#[cfg(feature = "ext")]
+pub mod finish;
 pub mod ladder;
 #[cfg(feature = "ext")]
 pub mod reduce;

@@ -1,9 +1,9 @@
 //! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
 //! ladder, `row<workers>_<op>_<type>` and `columnthread_<op>_<type>` for the lectures' rows and
-//! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and, for the
-//! production kernels, `reduce_<op>_<type>`, `rows_<op>_<type>`, `segments_<op>_<type>`,
-//! `bins_<op>_<type>`, `runs_<what>_<type>`, `fused_<op>_<type>`, `exchange_<op>_<type>` and
-//! `direct_<op>_<type>`.
+//! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `finish_<what>`
+//! for the kernels behind reductions, and, for the production kernels, `reduce_<op>_<type>`,
+//! `rows_<op>_<type>`, `segments_<op>_<type>`, `bins_<op>_<type>`, `runs_<what>_<type>`,
+//! `fused_<op>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 

@@ -503,7 +503,7 @@ macro_rules! runs {
         pub unsafe fn $name(
             input: *const $t,
             n: u64,
-            parts: u32,
+            rows: u32,
             unique: *mut $t,
             offsets: *mut u32,
             log: u32,
@@ -512,7 +512,7 @@ macro_rules! runs {
         ) {
             let outputs = $crate::runs::heads::Outputs { unique, offsets, log, runs };
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::runs::heads::<$t, $head>(input, n, parts, outputs, words) }
+            unsafe { $crate::runs::heads::<$t, $head>(input, n, rows, outputs, words) }
         }
     )*};
 }

@@ -73,6 +73,7 @@
 //! | [`mod@bins`] | the skeletons that make one result for each of a few keys |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //! | [`mod@exchange`] | the skeleton in which several devices combine their results |
+//! | [`finish`] | what makes results of raw results on the device |
 //!
 //! # The launch's contract
 //!
@@ -136,6 +137,7 @@ mod entry;
 pub mod exact;
 pub mod exchange;
 pub mod exp;
+pub mod finish;
 pub mod grid;
 pub mod grid_reduction;
 pub mod item;

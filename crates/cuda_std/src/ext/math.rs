@@ -96,6 +96,8 @@ operations! {
     maximum_f32(a: f32, b: f32) -> f32 = "llvm.maximum.f32";
     /// The same as [`minimum_f32`], but for `f64` it takes three instructions.
     minimum_f64(a: f64, b: f64) -> f64 = "llvm.minimum.f64";
+    /// The square root, rounded once: PTX `sqrt.rn.f64`.
+    sqrt_f64(x: f64) -> f64 = "llvm.sqrt.f64";
     /// The same as [`maximum_f32`], but for `f64` it takes three instructions.
     maximum_f64(a: f64, b: f64) -> f64 = "llvm.maximum.f64";
 }

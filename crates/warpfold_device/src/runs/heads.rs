@@ -9,22 +9,20 @@ use core::mem::MaybeUninit;
 use cuda_std::ext::{control, grid};
 use cuda_std::{address_space, thread, warp};
 
-/// Elements of a warp's part of a tile: a row for each lane, which has an element for each lane.
-const PART: u32 = WARP * WARP;
+/// The most rows of a warp. A row has an element for each lane.
+pub const MOST_ROWS: u32 = 256;
 
-/// Elements of a tile that has one part for each warp.
-pub const TILE: u32 = THREADS / WARP * PART;
-
-/// The most parts that a tile has for each warp.
-pub const MOST_PARTS: u32 = 8;
-
-/// The heads of each part. Each lane has those of the row that has its number.
+/// The heads of the rows of each warp, of which a lane has every 32nd one.
 #[address_space(shared)]
-static mut HEADS: [MaybeUninit<u32>; (THREADS * MOST_PARTS) as usize] =
-    [const { MaybeUninit::uninit() }; (THREADS * MOST_PARTS) as usize];
+static mut HEADS: [MaybeUninit<u32>; (THREADS / WARP * MOST_ROWS) as usize] =
+    [const { MaybeUninit::uninit() }; (THREADS / WARP * MOST_ROWS) as usize];
 
 /// The most loads of a thread that are under way at a time.
 const MOST_LOADS: usize = 16;
+
+/// Rows of a step. A warp with few rows leaves the steps out that would find nothing, and a warp
+/// with many rows decides only once for each step.
+const STEP: usize = 4;
 
 /// The most keys that a thread reads again at a time: half as many as before, because it also has
 /// their places in registers.
@@ -132,7 +130,7 @@ pub struct Outputs<T> {
     pub runs: *mut u64,
 }
 
-/// Finds the runs of `n` elements in tiles that have `parts` parts for each warp. This is the whole
+/// Finds the runs of `n` elements in tiles that have `rows` rows for each warp. This is the whole
 /// body of a kernel that [`runs!`](crate::runs!) stamps out.
 ///
 /// # Safety
@@ -141,7 +139,7 @@ pub struct Outputs<T> {
 pub unsafe fn heads<T: Bits, H: Head>(
     input: *const T,
     n: u64,
-    parts: u32,
+    rows: u32,
     out: Outputs<T>,
     words: *mut u64,
 ) {
@@ -149,7 +147,7 @@ pub unsafe fn heads<T: Bits, H: Head>(
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
     let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
-    let most = parts * PART;
+    let most = rows * WARP;
     let first = u64::from(block) * u64::from(most * (THREADS / WARP))
         + u64::from(warp_of_block) * u64::from(most);
     // How many elements the warp has.
@@ -189,7 +187,7 @@ pub unsafe fn heads<T: Bits, H: Head>(
                 let further = i as u32 * WARP;
                 own[i] = T::load_if(here.wrapping_add(further as usize), further < left).word();
             });
-            each(T::LOADS, |i| {
+            let mut step = |i: usize| {
                 let mut previous = own[i];
                 if H::LOOKS_BACK {
                     // Words are chosen here, because LLVM would keep longer values in local memory.
@@ -215,6 +213,11 @@ pub unsafe fn heads<T: Bits, H: Head>(
                     places.add(number as usize).write((index(row) + i as u32 * WARP) as u16);
                 }
                 all += found.count_ones();
+            };
+            each(T::LOADS / STEP, |first| {
+                if (row + (first * STEP) as u32) * WARP < count {
+                    each(STEP, |i| step(first * STEP + i));
+                }
             });
             row += T::LOADS as u32;
             if row.is_multiple_of(WARP) || row * WARP >= count {

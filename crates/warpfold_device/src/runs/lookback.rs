@@ -2,7 +2,9 @@
 //!
 //! Each block has a word, in which it leaves its own number first, and later the sum of the numbers
 //! up to its own. To find what is before it, a block looks back over the words of the blocks before
-//! it, 32 at a time, until it meets a sum. (D. Merrill and M. Garland, "Single-pass Parallel Prefix
+//! it, 32 at a time, until it meets a sum. If there are few blocks, each of them asks for the numbers
+//! of all lower blocks at once instead, because then no block waits for what another one has found
+//! by waiting. (D. Merrill and M. Garland, "Single-pass Parallel Prefix
 //! Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002.)
 //!
 //! Relaxed accesses are enough, because number and tag are one 64-bit access, as in
@@ -10,6 +12,7 @@
 //! blocks read a word, so none of them knows when it may clear it. Instead, the block that is the
 //! last to have looked back clears all words.
 
+use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::{atomic, control};
 use cuda_std::{thread, warp};
@@ -23,6 +26,12 @@ const SUM: u64 = 1 << 63;
 /// The greatest number that a word holds beside its tag. A lane's sum of 32 of them does not
 /// overflow.
 pub const MOST: u64 = (1 << 56) - 1;
+
+/// Words that each lane asks for at once if there are few blocks.
+const AT_ONCE: usize = 8;
+
+/// The most blocks that are few.
+pub(super) const FEW: u32 = WARP * AT_ONCE as u32;
 
 /// The word of a block. The first word counts the blocks that have looked back.
 #[inline(always)]
@@ -51,6 +60,10 @@ pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> 
         return 0;
     }
     post(OWN | own);
+    if last < FEW {
+        // SAFETY: the caller's contract.
+        return unsafe { before_few(most, words, lane) };
+    }
     let mut sum = 0;
     // The blocks from this one on are in the sum.
     let mut end = block;
@@ -72,13 +85,7 @@ pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> 
                 continue;
             }
             let is_needed = needed >> lane & 1 != 0;
-            let mut part = if is_needed { found & MOST } else { 0 };
-            let mut distance = WARP / 2;
-            while distance > 0 {
-                control::keep_rolled();
-                part += warp::warp_shuffle_xor(u32::MAX, part, distance, WARP).0;
-                distance /= 2;
-            }
+            let part = warp_sum(if is_needed { found & MOST } else { 0 });
             sum = (sum + part).min(most);
             if sums != 0 {
                 break;
@@ -87,6 +94,53 @@ pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> 
         }
     }
     post(SUM | (sum + own).min(most));
+    sum
+}
+
+/// The sum of the numbers of all lower blocks, as [`before`], if there are at most [`FEW`] blocks.
+///
+/// # Safety
+/// As for [`before`]. This block is not block 0, and has left its own number.
+#[inline(always)]
+unsafe fn before_few(most: u64, words: *mut u64, lane: u32) -> u64 {
+    let block = thread::block_idx_x();
+    // SAFETY: all words are those of lower blocks. All lanes take the same branches, except where
+    // no lane calls another.
+    unsafe {
+        loop {
+            control::keep_rolled();
+            let mut found = [SUM; AT_ONCE];
+            each(AT_ONCE, |i| {
+                let lower = i as u32 * WARP + lane;
+                if lower < block {
+                    found[i] = atomic::load_relaxed(word_of(words, lower));
+                }
+            });
+            let (mut is_missing, mut sum) = (false, 0);
+            each(AT_ONCE, |i| {
+                is_missing |= found[i] == 0;
+                sum += found[i] & MOST;
+            });
+            if !warp::warp_vote_any(u32::MAX, is_missing) {
+                return warp_sum(sum.min(most)).min(most);
+            }
+        }
+    }
+}
+
+/// The sum of the numbers of all lanes, which is the same in each of them.
+///
+/// # Safety
+/// All lanes of the warp call this together.
+#[inline(always)]
+unsafe fn warp_sum(mut sum: u64) -> u64 {
+    let mut distance = WARP / 2;
+    while distance > 0 {
+        control::keep_rolled();
+        // SAFETY: the caller's contract.
+        sum += unsafe { warp::warp_shuffle_xor(u32::MAX, sum, distance, WARP).0 };
+        distance /= 2;
+    }
     sum
 }
 

@@ -12,15 +12,15 @@
 //! *One pass.* A block takes a tile of neighbouring elements, the lower block the lower tile. What
 //! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged
 //! words in memory (`lookback.rs`). A block that waits for lower ones asks for nothing, so a large
-//! array has large tiles: then a block reads for much longer than it waits. A thread needs one bit
-//! for each of its keys. The heads that a warp finds first are listed in shared memory, with their
+//! array has large tiles: then a block reads for much longer than it waits. A small array has
+//! small tiles, so that many multiprocessors read it. A thread needs one bit for each of its keys. The heads that a warp finds first are listed in shared memory, with their
 //! keys, and where there are more, the warp reads their keys again. The results are written in
 //! order, by neighbouring lanes to neighbouring places.
 //!
 //! # The launch's contract
 //!
 //! - The block has [`THREADS`] threads, and the grid has a block for each tile, and at least one. A
-//!   tile has `parts` times [`TILE`] keys or flags, and `parts` is 1 to [`MOST_PARTS`]. Or it has
+//!   tile has `rows` keys or flags for each thread, and `rows` is 1 to [`MOST_ROWS`]. Or it has
 //!   [`LENGTHS`] lengths or spans for each thread.
 //! - The status of spans is 0 before.
 //! - `words` has one 64-bit word more than the grid has blocks. All are 0 before the launch, and 0
@@ -36,7 +36,7 @@ pub mod heads;
 mod lengths;
 mod lookback;
 
-pub use heads::{Bits, MOST_PARTS, TILE, heads};
+pub use heads::{Bits, MOST_ROWS, heads};
 pub use lengths::{Ends, IS_WRONG, LENGTHS, Lengths, Offsets, lengths, spans};
 pub use lookback::MOST;
 

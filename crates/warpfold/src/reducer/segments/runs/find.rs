@@ -12,13 +12,16 @@ use super::{
 
 /// Threads of a block. `warpfold_device::runs::THREADS`.
 const THREADS: u64 = 256;
-/// Keys or flags of a tile of one part. `warpfold_device::runs::TILE`.
-const TILE: u64 = 32 * THREADS;
-/// The most parts of a tile. `warpfold_device::runs::MOST_PARTS`.
-const MOST_PARTS: u64 = 8;
-/// How many tiles there are at least for each multiprocessor, if tiles have several parts. A
-/// multiprocessor has room for four blocks at a time.
+/// The most keys or flags of a thread. `warpfold_device::runs::MOST_ROWS`.
+const MOST_ROWS: u64 = 256;
+/// The most keys or flags of a thread in an array that is not large.
+const ROWS: u64 = 32;
+/// How many tiles there are at least for each multiprocessor in a large array. A multiprocessor has
+/// room for four blocks at a time.
 const TILES_OF_MULTIPROCESSOR: u64 = 8;
+/// The most blocks that need not wait for what others have found by waiting.
+/// `warpfold_device::runs::FEW`.
+const FEW: u64 = 256;
 /// Lengths that a thread loads. `warpfold_device::runs::LENGTHS`.
 const LENGTHS: u64 = 8;
 /// The most tiles of a launch: a word of the workspace counts blocks, and the last one is a status.
@@ -40,11 +43,14 @@ fn shape(n: u64, tile: u64) -> Result<LaunchShape, u64> {
     Ok(LaunchShape { overlap: Overlap::InSequence, ..shape })
 }
 
-/// The parts of a tile of keys or flags. A block with a larger tile reads for longer, and waits no
-/// longer for lower blocks, but large tiles of few keys leave multiprocessors without work.
-fn parts(n: u64, multiprocessors: u32) -> u64 {
-    let parts = n / (TILE * TILES_OF_MULTIPROCESSOR * u64::from(multiprocessors));
-    1 << parts.clamp(1, MOST_PARTS).ilog2()
+/// How many keys or flags each thread has. A block with a larger tile reads for longer, and waits
+/// no longer for lower blocks, but large tiles of few keys leave multiprocessors without work.
+fn rows(n: u64, multiprocessors: u32) -> u64 {
+    if n <= FEW * THREADS * ROWS {
+        return n.div_ceil(FEW * THREADS).max(1).next_power_of_two();
+    }
+    let rows = n / (THREADS * TILES_OF_MULTIPROCESSOR * u64::from(multiprocessors));
+    1 << rows.clamp(ROWS, MOST_ROWS).ilog2()
 }
 
 /// Where the results of keys or flags go: addresses of the device.
@@ -79,13 +85,13 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     ) -> Result<(), Error> {
         let n = values.len;
         let too_long = |most| Error::TooLong { op: O::NAME, item: T::NAME, n, most };
-        let parts = parts(n, self.device().class().multiprocessors());
-        let shape = shape(n, parts * TILE).map_err(too_long)?;
+        let rows = rows(n, self.device().class().multiprocessors());
+        let shape = shape(n, rows * THREADS).map_err(too_long)?;
         let plan = self.plan(n, n)?;
         let args = [
             Arg::Pointer(keys),
             Arg::U64(n),
-            Arg::U32(parts as u32),
+            Arg::U32(rows as u32),
             Arg::Pointer(out.unique),
             Arg::Pointer(out.offsets),
             Arg::U32(out.log),
@@ -217,12 +223,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_large_if_there_are_many_keys() {
-        let tiles = TILES_OF_MULTIPROCESSOR * 132;
-        for (n, expected) in [(0, 1), (2 * tiles * TILE - 1, 1), (2 * tiles * TILE, 2)] {
-            assert_eq!(parts(n, 132), expected, "{n} keys");
+    fn tiles_are_as_small_as_few_blocks_allow_and_large_if_there_are_many_keys() {
+        let few = FEW * THREADS;
+        for (n, expected) in [(0, 1), (1, 1), (few, 1), (few + 1, 2), (3 * few, 4)] {
+            assert_eq!(rows(n, 132), expected, "{n} keys");
         }
-        assert_eq!([parts(1 << 26, 132), parts(1 << 28, 132), parts(u64::MAX, 1)], [4, 8, 8]);
+        for n in [few + 1, 5 * few, 31 * few, ROWS * few] {
+            let tiles = n.div_ceil(rows(n, 132) * THREADS);
+            assert!((FEW / 2..=FEW).contains(&tiles), "{n} keys in {tiles} tiles");
+        }
+        let many = TILES_OF_MULTIPROCESSOR * 132 * THREADS;
+        for (n, expected) in [(ROWS * few + 1, 32), (64 * many - 1, 32), (64 * many, 64)] {
+            assert_eq!(rows(n, 132), expected, "{n} keys");
+        }
+        assert_eq!([rows(1 << 26, 132), rows(1 << 28, 132), rows(u64::MAX, 1)], [128, 256, 256]);
     }
 
     #[test]
