@@ -219,6 +219,7 @@ macro_rules! functions {
                 // Graphs.
                 fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
                 fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+                fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
                 fn cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
                 fn cuStreamGetCaptureInfo_v2(
                     stream: CUstream,

@@ -176,7 +176,6 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError>;
     fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError>;
     /// Whether other code has begun a capture on this stream.
-    #[cfg(feature = "cudarc")]
     fn is_capturing(&self) -> Result<bool, DeviceError> {
         Ok(false)
     }

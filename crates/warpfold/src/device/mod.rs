@@ -545,7 +545,10 @@ impl Device {
     /// # Safety
     ///
     /// `stream` is a `CUstream` of the device's primary context, or null for the legacy default
-    /// stream. It lives until the returned stream is dropped, and it is not capturing.
+    /// stream. It lives until the returned stream is dropped. Other code may capture it: then that
+    /// code keeps the memory and the kernels of the captured work, and the returned stream, as long
+    /// as its graph. The thread needs the relaxed mode of captures
+    /// (`cuThreadExchangeStreamCaptureMode`) until this function returns, because it allocates.
     ///
     /// # Errors
     ///

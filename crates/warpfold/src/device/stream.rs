@@ -118,13 +118,14 @@ impl Queue {
     }
 
     /// The address of the workspace. The first call allocates it and gives the stream the work of
-    /// zeroing it.
+    /// zeroing it. If other code captures the stream, another stream zeroes the workspace, because
+    /// work that is captured does not run now.
     fn prepare_workspace(&self) -> Result<u64, DeviceError> {
         if let Some(&address) = self.workspace.get() {
             return Ok(address);
         }
         let address = self.core.alloc(WORKSPACE_BYTES.into())?;
-        if let Err(error) = self.fill(address, WORKSPACE_BYTES, 0) {
+        if let Err(error) = self.zero_first(address) {
             self.core.free(address);
             return Err(error);
         }
@@ -134,6 +135,17 @@ impl Queue {
             self.core.free(address);
         }
         Ok(first)
+    }
+
+    fn zero_first(&self, workspace: u64) -> Result<(), DeviceError> {
+        #[cfg(feature = "cudarc")]
+        self.refuse_foreign_capture("allocate a workspace")?;
+        if !self.stream.is_capturing()? {
+            return self.fill(workspace, WORKSPACE_BYTES, 0);
+        }
+        let other = Self::open(&self.core, Purpose::Work)?;
+        other.fill(workspace, WORKSPACE_BYTES, 0)?;
+        other.stream.synchronize()
     }
 
     /// Zeroes the workspace of `owner`, which is this queue or the queue of a graph, and waits

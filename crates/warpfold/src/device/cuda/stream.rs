@@ -349,7 +349,6 @@ impl BackendStream for GpuStream {
         check(unsafe { self.gpu.driver.cuGraphLaunch(exec.0, self.raw) }, "launch a graph")
     }
 
-    #[cfg(feature = "cudarc")]
     fn is_capturing(&self) -> Result<bool, DeviceError> {
         self.gpu.make_current()?;
         let mut status = CU_STREAM_CAPTURE_STATUS_NONE;
