@@ -2,7 +2,10 @@
 
 use std::{ffi::c_int, ptr};
 
-use cuda_driver::{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext};
+use cuda_driver::{
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_STREAM_CAPTURE_MODE_RELAXED, CUcontext,
+    CUstreamCaptureMode,
+};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// The context that a thread has, to be set again.
@@ -32,6 +35,34 @@ pub(crate) fn with_context<R>(work: impl FnOnce() -> R) -> R {
         // SAFETY: the pointer is to a live variable.
         (unsafe { driver.cuCtxGetCurrent(&raw mut context) } == 0).then_some(Restored(context))
     });
+    work()
+}
+
+/// The mode in which a thread captures, to be set again.
+struct Mode(CUstreamCaptureMode);
+
+impl Mode {
+    /// Sets the mode of this thread, and returns the one that it had.
+    fn exchange(mut self) -> Option<Self> {
+        let exchange = cuda_driver::loaded()?.cuThreadExchangeStreamCaptureMode?;
+        // SAFETY: the pointer is to a live variable.
+        (unsafe { exchange(&raw mut self.0) } == 0).then_some(self)
+    }
+}
+
+/// Calls `work`, which may allocate, load kernels and wait for streams that do not capture, while
+/// this thread captures a stream. The driver refuses that unless the thread says that it knows.
+pub(super) fn beside_captures<R>(work: impl FnOnce() -> R) -> R {
+    /// Sets the mode when it is dropped.
+    struct Restored(Option<Mode>);
+
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            self.0.take().and_then(Mode::exchange);
+        }
+    }
+
+    let _restored = Restored(Mode(CU_STREAM_CAPTURE_MODE_RELAXED).exchange());
     work()
 }
 

@@ -7,9 +7,12 @@ use crate::dtype::Dtype;
 
 use super::{Failure, gpu::Target, session::Locked};
 
-pub(super) const PTX: &str = include_str!("finish.ptx");
+/// The kernel that makes results, `warpfold_device::finish::finish`.
+pub(super) const RESULTS: &str = include_str!("../../../kernels/ptx/finish_results.sm_75.ptx");
+/// The kernel that zeroes words, `warpfold_device::finish::zero_after_error`.
+pub(super) const ERROR: &str = include_str!("../../../kernels/ptx/finish_error.sm_75.ptx");
 
-/// The type of a field of a raw result.
+/// The type of a field of a raw result: `warpfold_device::finish::load`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Load {
@@ -23,7 +26,7 @@ pub(super) enum Load {
     Nothing,
 }
 
-/// What is computed of a field `x` and the number `a`.
+/// What is computed of a field `x` and the number `a`: `warpfold_device::finish::step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Step {
@@ -67,7 +70,7 @@ pub(super) struct Finish {
     pub(super) store: Dtype,
 }
 
-/// The code of a type that is stored, and whether it is stored as a float.
+/// The code of a type that is stored: `warpfold_device::finish::store`.
 fn store(dtype: Dtype) -> u32 {
     match dtype {
         Dtype::F32 => 0,

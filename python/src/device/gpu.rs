@@ -18,7 +18,7 @@ use crate::{
 use super::{
     Failure,
     calls::{Rows, Segments, Whole},
-    context::with_context,
+    context::{beside_captures, with_context},
     finish,
     kernels::{self, KERNELS, Reduction},
     pairs::{self, Pairs},
@@ -44,12 +44,13 @@ const MOST: usize = 64;
 static GPUS: [OnceLock<Target>; MOST] = [const { OnceLock::new() }; MOST];
 static SIMULATOR: OnceLock<Target> = OnceLock::new();
 
-/// The value of a cell, which `make` makes if there is none. Two threads may both make one.
+/// The value of a cell, which `make` makes if there is none, even while the caller captures a
+/// graph. Two threads may both make one.
 fn get_or_make<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
     if let Some(value) = cell.get() {
         return Ok(value);
     }
-    let made = make()?;
+    let made = beside_captures(make)?;
     Ok(cell.get_or_init(|| made))
 }
 
@@ -85,14 +86,14 @@ impl Target {
     /// The kernel that makes results of raw results.
     pub(super) fn finish(&self) -> Result<&Kernel, Failure> {
         Ok(get_or_make(&self.finish, || {
-            self.device.load("warpfold_finish", finish::PTX)?.kernel("warpfold_finish")
+            self.device.load("finish_results", finish::RESULTS)?.kernel("finish_results")
         })?)
     }
 
     /// The kernel that zeroes a workspace which wrong segments may have left dirty.
     pub(super) fn guard(&self) -> Result<&Kernel, Failure> {
         Ok(get_or_make(&self.guard, || {
-            self.device.load("warpfold_guard", finish::PTX)?.kernel("warpfold_guard")
+            self.device.load("finish_error", finish::ERROR)?.kernel("finish_error")
         })?)
     }
 

@@ -8,12 +8,11 @@ use std::{
     thread::ThreadId,
 };
 
-use cuda_driver::{CU_STREAM_CAPTURE_STATUS_NONE, CUstream};
 use warpfold::{Buffer, Stream, device::DeviceError};
 
 use crate::array::RawStream;
 
-use super::{Failure, gpu::Target};
+use super::{Failure, context::beside_captures, gpu::Target};
 
 /// Words of the memory for raw results that a stream has at first.
 const WORDS: usize = 1 << 13;
@@ -55,37 +54,18 @@ pub(crate) struct Locked<'a> {
     pub(super) scratch: MutexGuard<'a, Scratch>,
 }
 
-/// Whether a stream captures a graph.
-fn captures(stream: CUstream) -> bool {
-    let Some(query) = cuda_driver::loaded().and_then(|driver| driver.cuStreamIsCapturing) else {
-        return false;
-    };
-    let mut status = CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is the caller's, and the pointer is to a live variable.
-    let code = unsafe { query(stream, &raw mut status) };
-    code == 0 && status != CU_STREAM_CAPTURE_STATUS_NONE
-}
-
 impl Session {
     pub(super) fn new(target: &Target, key: Key) -> Result<Self, Failure> {
         let raw: *mut c_void = ptr::with_exposed_provenance_mut(key.stream.0);
         let stream = if target.ordinal.is_none() || key.stream.0 == usize::MAX {
             target.own_stream()?
         } else {
-            if captures(raw.cast()) {
-                return Err(Failure::Value(
-                    "this stream captures a graph, and it was not used by this package before: \
-                     call the same reduction on it once before the capture, because the first call \
-                     allocates memory"
-                        .to_owned(),
-                ));
-            }
             // SAFETY: the caller's library has named the stream as its current one, so it is a
-            // stream of the GPU's primary context, and lives. It does not capture. It is never
-            // dropped here.
-            unsafe { target.device.adopt_stream(raw)? }
+            // stream of the GPU's primary context, and lives. It is never dropped here, and nor is
+            // its workspace, which a graph of the caller may use.
+            beside_captures(|| unsafe { target.device.adopt_stream(raw) })?
         };
-        let buffer = target.device.alloc(WORDS)?;
+        let buffer = beside_captures(|| target.device.alloc(WORDS))?;
         let scratch = Mutex::new(Scratch { buffer, old: Vec::new() });
         Ok(Self { scratch, stream: ManuallyDrop::new(stream) })
     }
@@ -112,7 +92,7 @@ impl Locked<'_> {
         let words = usize::try_from(bytes.div_ceil(8)).unwrap_or(usize::MAX);
         let scratch = &mut *self.scratch;
         if scratch.buffer.len() < words {
-            let grown = target.device.alloc(words.next_power_of_two())?;
+            let grown = beside_captures(|| target.device.alloc(words.next_power_of_two()))?;
             scratch.old.push(std::mem::replace(&mut scratch.buffer, grown));
         }
         Ok(scratch.buffer.address())
