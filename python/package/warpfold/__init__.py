@@ -16,6 +16,7 @@ reduced on the CPU, or on the device that the argument ``device`` or `use` names
 
 from __future__ import annotations
 
+from ._accelerate import Accelerated, Declined, accelerate_torch
 from ._errors import AxisError
 from ._more import (
     MinMax,
@@ -50,13 +51,16 @@ from ._standard import (
 from ._use import use
 
 __all__ = [
+    "Accelerated",
     "Array",
     "AxisError",
+    "Declined",
     "KeyRuns",
     "MinMax",
     "Moments",
     "TopK",
     "__version__",
+    "accelerate_torch",
     "all",
     "any",
     "argmax",
