@@ -2,6 +2,7 @@
 
 mod along;
 mod bins;
+mod devices;
 mod keys;
 mod outputs;
 mod products;
@@ -12,6 +13,7 @@ mod segments;
 
 pub(crate) use along::{reduce, topk};
 pub(crate) use bins::bincount;
+pub(crate) use devices::{driver, gpu};
 pub(crate) use keys::reduce_by_key;
 pub(crate) use products::dot;
 pub(crate) use run::check_device;

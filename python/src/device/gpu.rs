@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 use warpfold::{
     Buffer, Device, Stream,
-    device::{DeviceError, Kernel},
+    device::{DeviceError, DeviceInfo, Kernel},
 };
 
 use crate::{
@@ -145,6 +145,11 @@ impl Target {
 
     pub(super) fn own_stream(&self) -> Result<Stream, DeviceError> {
         self.device.own_stream()
+    }
+
+    /// The facts about the device.
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     /// Waits for all work of the device.
