@@ -32,6 +32,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::driver, module)?)?;
     module.add_function(wrap_pyfunction!(calls::gpu, module)?)?;
     module.add_function(wrap_pyfunction!(calls::reduce, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(calls::topk, module)?)?;
     module.add_function(wrap_pyfunction!(calls::dot, module)?)?;
     module.add_function(wrap_pyfunction!(calls::segment_reduce, module)?)?;

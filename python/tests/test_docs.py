@@ -19,6 +19,7 @@ MODULES = [
     "warpfold._ragged",
     "warpfold._use",
     "warpfold._errors",
+    "warpfold._simulate",
     "warpfold._accelerate",
     "warpfold.torch",
 ]
@@ -37,7 +38,10 @@ def test_examples_in_docstrings(name: str) -> None:
     examples = 0
     for test in finder.find(module, module=False):
         first = test.name.removeprefix(name).lstrip(".").split(".")[0]
-        if getattr(getattr(module, first, None), "__module__", None) == "collections":
+        if getattr(getattr(module, first, None), "__module__", None) in (
+            "collections",
+            "dataclasses",
+        ):
             continue
         if not HAS_TORCH and any("import torch" in example.source for example in test.examples):
             continue

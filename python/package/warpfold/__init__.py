@@ -34,6 +34,7 @@ from ._more import (
 )
 from ._native import Array, __version__
 from ._ragged import KeyRuns, bincount, dot, reduce_by_key, segment_reduce
+from ._simulate import Finding, Launch, Simulation, simulate
 from ._standard import (
     all,
     any,
@@ -55,9 +56,12 @@ __all__ = [
     "Array",
     "AxisError",
     "Declined",
+    "Finding",
     "KeyRuns",
+    "Launch",
     "MinMax",
     "Moments",
+    "Simulation",
     "TopK",
     "__version__",
     "accelerate_torch",
@@ -82,6 +86,7 @@ __all__ = [
     "prod",
     "reduce_by_key",
     "segment_reduce",
+    "simulate",
     "std",
     "sum",
     "topk",

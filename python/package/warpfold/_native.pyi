@@ -54,6 +54,28 @@ def reduce(
     method: str | None,
     device: object,
 ) -> Any: ...
+def simulate(
+    op: int,
+    x: object,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
+    dtype: object,
+    keepdims: bool,
+    correction: float,
+    method: str | None,
+    is_checked: bool,
+) -> tuple[
+    Any,
+    list[
+        tuple[
+            str,
+            tuple[int, int, int],
+            tuple[int, int, int],
+            int,
+            list[tuple[str, int]],
+            list[tuple[str, str, str]],
+        ]
+    ],
+]: ...
 def topk(
     x: object, k: int, axis: SupportsIndex, is_largest: bool, device: object
 ) -> tuple[Any, Any]: ...

@@ -8,8 +8,8 @@ use crate::{
     error::raise,
 };
 
-/// The newest CUDA version that the driver supports and the number of GPUs; then, if there are none,
-/// the reason, and whether the reason is that something which is there does not work.
+/// The newest CUDA version that the driver supports, and the number of GPUs. If there are none, the
+/// reason follows, and whether it is that something which is there does not work.
 #[pyfunction]
 pub(crate) fn driver() -> (String, u32, String, bool) {
     match cuda_driver::load() {

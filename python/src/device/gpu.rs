@@ -67,7 +67,7 @@ pub(crate) fn simulator() -> &'static Target {
 }
 
 impl Target {
-    fn new(device: Device) -> Self {
+    pub(super) fn new(device: Device) -> Self {
         let places = KERNELS * ALL.len();
         Self {
             ordinal: device.info().ordinal,
