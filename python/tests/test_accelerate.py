@@ -90,12 +90,12 @@ def tensor(name: str) -> Any:
 
 
 @pytest.mark.parametrize(("name", "types", "call"), TAKEN)
-def test_calls_that_are_taken(name: str, types: list[str], call: Any) -> None:
+def test_calls_that_are_taken(name: str, types: list[str], call: Any, device: str) -> None:
     for dtype in types:
         whole = tensor(dtype)
         for x in (whole, whole.transpose(0, 2), whole[:, ::2]):
             want = call(x, name)
-            with wf.accelerate_torch(devices="cpu") as calls:
+            with wf.use(device), wf.accelerate_torch(devices="cpu") as calls:
                 got = call(x, name)
             assert calls.routed == {name: 1} and not calls.declined, (dtype, str(calls))
             assert got.dtype == want.dtype and got.shape == want.shape
@@ -106,7 +106,7 @@ def test_calls_that_are_taken(name: str, types: list[str], call: Any) -> None:
                 torch.testing.assert_close(got, want)
 
 
-def test_values_that_are_easy_to_get_wrong() -> None:
+def test_values_that_are_easy_to_get_wrong(device: str) -> None:
     nan = float("nan")
     for values in (
         [nan, 1.0, 2.0],
@@ -128,7 +128,7 @@ def test_values_that_are_easy_to_get_wrong() -> None:
             lambda x: torch.linalg.vector_norm(x, INF),
             lambda x: x.logsumexp(0),
         ):
-            with wf.accelerate_torch(devices="cpu") as calls:
+            with wf.use(device), wf.accelerate_torch(devices="cpu") as calls:
                 got = call(x)
             assert calls.routed.total() == 1
             torch.testing.assert_close(got, call(x), equal_nan=True)

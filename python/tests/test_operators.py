@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 import warpfold as wf
 
@@ -145,6 +146,9 @@ def test_the_functions_take_tensors_that_require_gradients() -> None:
     assert total.tolist() == [5.0, 10.0] and total.dtype == torch.float64
     (total * total.new_tensor([1.0, 3.0])).sum().backward()
     assert x.grad.dtype == torch.float32 and x.grad.tolist() == [[1.0, 3.0], [1.0, 3.0]]
+    axis: Any = np.int64(1)
+    assert wf.sum(x, axis=axis).tolist() == [3.0, 12.0]
+    assert wf.argmax(x, axis=(axis,), keepdims=True).shape == (2, 1)  # type: ignore[arg-type]
     assert wf.var(x, correction=1).grad_fn is not None
     assert wf.moments(x).var.grad_fn is not None and wf.minmax(x).min.grad_fn is not None
     assert wf.dot(x, x.detach()).grad_fn is not None

@@ -5,6 +5,7 @@ These are tensors whose gradient is asked for, and those of a program that is be
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from .._common import name_of
@@ -30,7 +31,10 @@ def _dtype(dtype: Any) -> Any:
 
 
 def _axis(axis: Any) -> Any:
-    return axis if axis is None or isinstance(axis, int) else list(axis)
+    if axis is None or isinstance(axis, int):
+        return axis
+    # Integers of NumPy are axes too.
+    return index(axis) if hasattr(axis, "__index__") else [index(number) for number in axis]
 
 
 def _delivered(result: Any, out: Any) -> Any:
@@ -73,11 +77,12 @@ def reduce(
         options["correction"] = float(correction)
     if name == "sum":
         options["method"] = method
-    if name in ("argmax", "argmin") and axis is not None and not isinstance(axis, int):
-        if len(axis) != 1:
+    axes = _axis(axis)
+    if name in ("argmax", "argmin") and isinstance(axes, list):
+        if len(axes) != 1:
             raise TypeError(f"{name} takes one axis or None")
-        axis = axis[0]
-    result = getattr(_OPS, name)(x, axis=_axis(axis), **options)
+        axes = axes[0]
+    result = getattr(_OPS, name)(x, axis=axes, **options)
     return _delivered(result, out)
 
 
