@@ -293,7 +293,10 @@ def test_compiled_programs_without_gradients() -> None:
         assert got.dtype == want.dtype and got.equal(want)
     assert outs[0].equal(outs[1]) and outs[0].equal(x.amax(0))
     for bad in (torch.zeros(3), torch.zeros(4, dtype=torch.float64)):
-        with pytest.raises((ValueError, TypeError, RuntimeError), match="out has"):
+        # Older versions of torch do not tell the exception of a traced program.
+        with pytest.raises(
+            (ValueError, TypeError, RuntimeError), match="out has|Observed exception"
+        ):
             torch.compile(program, backend="aot_eager", fullgraph=True)(x, bad)
 
 
@@ -304,8 +307,10 @@ def test_sizes_that_are_known_late_are_compiled() -> None:
 
     keys, values = torch.tensor([1, 1, 4]), torch.tensor([1.0, 2.0, 4.0])
     compiled = torch.compile(program, backend="aot_eager", fullgraph=True)
-    for got, want in zip(compiled(keys, values), program(keys, values)):
-        assert got.dtype == want.dtype and got.equal(want)
+    # Older versions of torch trace such sizes only if they are told so.
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        for got, want in zip(compiled(keys, values), program(keys, values)):
+            assert got.dtype == want.dtype and got.equal(want)
 
 
 def test_an_exported_program() -> None:
@@ -358,7 +363,13 @@ def test_batches_of_two_tensors_and_gradients_of_examples() -> None:
         want = torch.stack([OPS.dot(a[0], b[:, i], **options) for i in range(6)])
         torch.testing.assert_close(shared, want)
     a.requires_grad_()
-    torch.vmap(wf.norm)(a).sum().backward()
+    try:
+        norms = torch.vmap(wf.norm)(a)
+    except NotImplementedError as error:
+        # torch 2.5 would lose the gradient.
+        assert "has no gradient of an operator within torch.vmap" in str(error)
+        return
+    norms.sum().backward()
     torch.testing.assert_close(a.grad, (a / a.flatten(1).norm(dim=1)[:, None, None]).detach())
 
 
@@ -370,6 +381,9 @@ def test_derivatives_in_the_direction_of_a_tangent_are_refused() -> None:
         assert wf.sum(x) == 3.0
         with pytest.raises(NotImplementedError, match="forward mode"):
             wf.sum(torch.autograd.forward_ad.make_dual(x, x))
+    # torch itself has no derivatives of operators of Python there, and says so.
+    with pytest.raises(RuntimeError, match="setup_context"):
+        torch.func.grad(wf.sum)(x)
 
 
 ALONE = """

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ._common import Axis, Method, numbered, order_code
 from ._native import simulate as _simulate
@@ -35,8 +33,7 @@ AxisOp = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A mistake of a kernel that the simulator has found.
 
     Attributes
@@ -54,8 +51,7 @@ class Finding:
     text: str
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """What was observed of one launch of a kernel.
 
     Attributes
@@ -155,6 +151,9 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         """Return tables of HTML, for notebooks."""
+        # Few programs need it, and the import of the package is to be fast.
+        from html import escape
+
         launches = "".join(f"<li>{escape(_shape(launch))}</li>" for launch in self.launches)
         html = f"<p>{escape(self.op)} on the simulator</p><ol>{launches}</ol>"
         rows = self._rows()

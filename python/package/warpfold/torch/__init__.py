@@ -16,7 +16,12 @@ derivatives, which have derivatives themselves:
 - `topk` for the values, `bincount` for the weights, and ``"sum"`` and ``"mean"`` of
   `segment_reduce` and `reduce_by_key`. Their other reductions raise a `NotImplementedError`.
 
-Results that are integers or truth values have no gradient.
+Results that are integers or truth values have no gradient. There are no derivatives in forward
+mode, and none within `torch.func.grad`, because torch gives operators of Python none there.
+
+The sizes of the results of `reduce_by_key`, and of `bincount` without ``bins``, are known only when
+they are computed. Older versions of torch trace them only with the setting
+``torch._dynamo.config.capture_dynamic_output_shape_ops = True``.
 
 >>> import torch, warpfold as wf
 >>> x = torch.tensor([3.0, 4.0], requires_grad=True)

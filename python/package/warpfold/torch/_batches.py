@@ -46,9 +46,27 @@ def _dot(_info: Any, in_dims: Any, a: Any, b: Any, *, axis: Any = None, **others
     return torch.ops.warpfold.dot(a, b, axis=along, **others), 0
 
 
+def _with_gradient(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse to lose a gradient, which torch 2.5 does within `torch.vmap`."""
+
+    def batched(info: Any, in_dims: Any, *args: Any, **others: Any) -> Any:
+        result, dims = rule(info, in_dims, *args, **others)
+        tensors = [x for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+            for one in result if isinstance(result, tuple) else (result,):
+                if one.is_floating_point() and not one.requires_grad:
+                    raise NotImplementedError(
+                        f"torch {torch.__version__} has no gradient of an operator within "
+                        f"torch.vmap: use a newer one, or reduce the whole batch along axes"
+                    )
+        return result, dims
+
+    return batched
+
+
 def register() -> None:
     """Tell torch how the operators take batches."""
     rules: dict[str, Callable[..., Any]] = {name: _along(name) for name in ALONG}
     rules["topk"], rules["dot"] = _topk, _dot
     for name, rule in rules.items():
-        torch.library.register_vmap(f"warpfold::{name}", rule, lib=library)
+        torch.library.register_vmap(f"warpfold::{name}", _with_gradient(rule), lib=library)
