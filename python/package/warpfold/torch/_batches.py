@@ -53,7 +53,8 @@ def _with_gradient(rule: Callable[..., Any]) -> Callable[..., Any]:
         result, dims = rule(info, in_dims, *args, **others)
         tensors = [x for x in args if isinstance(x, torch.Tensor)]
         if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-            for one in result if isinstance(result, tuple) else (result,):
+            results: list[Any] = [*result] if isinstance(dims, tuple) else [result]
+            for one in results:
                 if one.is_floating_point() and not one.requires_grad:
                     raise NotImplementedError(
                         f"torch {torch.__version__} has no gradient of an operator within "

@@ -30,7 +30,7 @@ def _dtype(dtype: Any) -> Any:
     return found
 
 
-def _axis(axis: Any) -> Any:
+def _axis(axis: Any) -> int | list[int] | None:
     if axis is None or isinstance(axis, int):
         return axis
     # Integers of NumPy are axes too.
@@ -78,10 +78,10 @@ def reduce(
     if name == "sum":
         options["method"] = method
     axes = _axis(axis)
-    if name in ("argmax", "argmin") and isinstance(axes, list):
+    if name in ("argmax", "argmin") and not (axes is None or isinstance(axes, int)):
         if len(axes) != 1:
             raise TypeError(f"{name} takes one axis or None")
-        axes = axes[0]
+        (axes,) = axes
     result = getattr(_OPS, name)(x, axis=axes, **options)
     return _delivered(result, out)
 
