@@ -416,5 +416,37 @@ def test_tensors_without_memory() -> None:
     with FakeTensorMode():
         fake = torch.ones(3, 4)
         assert wf.mean(fake, axis=1, keepdims=True).shape == (3, 1)
+        assert wf.dot(fake, fake, axis=0).shape == (4,)
+        assert wf.topk(fake, 2).indices.shape == (3, 2)
+        assert wf.segment_reduce(fake[0], torch.zeros(6, dtype=torch.int64)).shape == (5,)
         with pytest.raises(wf.AxisError):
             wf.sum(fake, axis=5)
+    # Such a tensor wraps another one, which has the memory.
+    assert torch.func.functionalize(wf.sum)(torch.ones(3, 4)) == 12.0
+
+
+OF_AN_OLDER_TORCH = """
+import torch, warpfold as wf
+del torch.library.register_vmap
+x = torch.ones(3, requires_grad=True)
+assert wf.sum(x.detach()) == 3.0
+for _ in range(2):
+    try:
+        wf.sum(x)
+    except ImportError as error:
+        assert "need torch 2.5 or later, and this is torch " + torch.__version__ in str(error)
+    else:
+        raise AssertionError
+try:
+    with wf.accelerate_torch():
+        raise AssertionError
+except ImportError:
+    pass
+"""
+
+
+def test_an_older_torch_has_no_operators() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OF_AN_OLDER_TORCH], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
