@@ -29,7 +29,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_function(wrap_pyfunction!(number, module)?)?;
     module.add_function(wrap_pyfunction!(calls::check_device, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::driver, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::gpu, module)?)?;
     module.add_function(wrap_pyfunction!(calls::reduce, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(calls::topk, module)?)?;
     module.add_function(wrap_pyfunction!(calls::dot, module)?)?;
     module.add_function(wrap_pyfunction!(calls::segment_reduce, module)?)?;

@@ -70,8 +70,11 @@ def test_out() -> None:
 
 def test_gradients_are_not_lost_silently() -> None:
     x = torch.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="requires a gradient"):
-        wf.sum(x)
+    if hasattr(torch.library, "register_vmap"):
+        assert wf.sum(x).grad_fn is not None
+    else:
+        with pytest.raises(ImportError, match="torch 2.5 or later"):
+            wf.sum(x)
     assert wf.sum(x.detach()) == 3.0
     with torch.no_grad():
         assert wf.sum(x) == 3.0

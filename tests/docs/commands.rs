@@ -18,7 +18,7 @@ use console::Command;
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
 /// The beginnings of commands that this test does not run, each with the reason.
-const ELSEWHERE: [(&str, &str); 19] = [
+const ELSEWHERE: [(&str, &str); 21] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
     ("simt ", "the tests of simt run it"),
@@ -37,6 +37,8 @@ const ELSEWHERE: [(&str, &str); 19] = [
     ("export LD_LIBRARY_PATH=", "it is for a backend that is not here"),
     ("mdbook ", "CI builds the book"),
     ("bundle/", "it runs on a GPU machine"),
+    ("python -m warpfold ", "the tests of the Python package run it"),
+    ("python python/examples/", "the tests of the Python package run it"),
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 

@@ -16,6 +16,7 @@ reduced on the CPU, or on the device that the argument ``device`` or `use` names
 
 from __future__ import annotations
 
+from ._accelerate import Accelerated, Declined, accelerate_torch
 from ._errors import AxisError
 from ._more import (
     MinMax,
@@ -33,6 +34,7 @@ from ._more import (
 )
 from ._native import Array, __version__
 from ._ragged import KeyRuns, bincount, dot, reduce_by_key, segment_reduce
+from ._simulate import Finding, Launch, Simulation, simulate
 from ._standard import (
     all,
     any,
@@ -50,13 +52,19 @@ from ._standard import (
 from ._use import use
 
 __all__ = [
+    "Accelerated",
     "Array",
     "AxisError",
+    "Declined",
+    "Finding",
     "KeyRuns",
+    "Launch",
     "MinMax",
     "Moments",
+    "Simulation",
     "TopK",
     "__version__",
+    "accelerate_torch",
     "all",
     "any",
     "argmax",
@@ -78,6 +86,7 @@ __all__ = [
     "prod",
     "reduce_by_key",
     "segment_reduce",
+    "simulate",
     "std",
     "sum",
     "topk",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from ._common import ArrayT, Axis, numbered
-from ._native import reduce as _reduce
-from ._native import topk as _topk
+from ._common import ArrayT, Axis, numbered, order_code
+from ._route import reduce as _reduce
+from ._route import topk as _topk
 
 _MINMAX = numbered("minmax")
 _MOMENTS = numbered("moments")
-_NORM1 = numbered("norm1")
-_NORM2 = numbered("norm2")
-_NORMINF = numbered("norminf")
 _LOGSUMEXP = numbered("logsumexp")
 _NANSUM = numbered("nansum")
 _NANMEAN = numbered("nanmean")
@@ -431,15 +428,7 @@ def norm(
     >>> wf.norm(np.array([3.0, -4.0])), wf.norm(np.array([3.0, -4.0]), ord=1)
     (array(5.), array(7.))
     """
-    if ord == 2:
-        code = _NORM2
-    elif ord == 1:
-        code = _NORM1
-    elif ord == float("inf"):
-        code = _NORMINF
-    else:
-        raise ValueError(f"there is no norm of order {ord} here: the orders are 1, 2 and infinity")
-    result: ArrayT = _reduce(code, x, axis, None, keepdims, out, 0.0, None, device)
+    result: ArrayT = _reduce(order_code(ord), x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
 

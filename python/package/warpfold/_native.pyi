@@ -41,6 +41,8 @@ class Array:
 
 def number(name: str) -> int | None: ...
 def check_device(device: object) -> None: ...
+def driver() -> tuple[str, int, str, bool]: ...
+def gpu(ordinal: int) -> tuple[str, tuple[int, int], int, int]: ...
 def reduce(
     op: int,
     x: object,
@@ -52,6 +54,28 @@ def reduce(
     method: str | None,
     device: object,
 ) -> Any: ...
+def simulate(
+    op: int,
+    x: object,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
+    dtype: object,
+    keepdims: bool,
+    correction: float,
+    method: str | None,
+    is_checked: bool,
+) -> tuple[
+    Any,
+    list[
+        tuple[
+            str,
+            tuple[int, int, int],
+            tuple[int, int, int],
+            int,
+            list[tuple[str, int]],
+            list[tuple[str, str, str]],
+        ]
+    ],
+]: ...
 def topk(
     x: object, k: int, axis: SupportsIndex, is_largest: bool, device: object
 ) -> tuple[Any, Any]: ...

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from ._common import ArrayT, Axis
-from ._native import bincount as _bincount
-from ._native import dot as _dot
-from ._native import reduce_by_key as _reduce_by_key
-from ._native import segment_reduce as _segment_reduce
+from ._route import bincount as _bincount
+from ._route import dot as _dot
+from ._route import reduce_by_key as _reduce_by_key
+from ._route import segment_reduce as _segment_reduce
 
 #: The reductions of segments.
 SegmentOp = Literal[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._common import ArrayT, Axis, Method, numbered
-from ._native import reduce as _reduce
+from ._route import reduce as _reduce
 
 _SUM = numbered("sum")
 _PROD = numbered("prod")

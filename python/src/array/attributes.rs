@@ -44,7 +44,7 @@ pub(super) fn check_torch(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         })?;
         if is_enabled.bind(py).call0()?.is_truthy()? {
             return Err(PyRuntimeError::new_err(
-                "the tensor requires a gradient, and reductions have none yet: pass \
+                "the tensor requires a gradient, which needs the operators of warpfold.torch: pass \
                  tensor.detach(), or call under torch.no_grad()",
             ));
         }

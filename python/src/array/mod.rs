@@ -200,8 +200,14 @@ impl ArrayRef {
         strides
     }
 
-    /// Refuses a shape whose number of elements or bytes overflows, or with a negative size.
+    /// Refuses a shape whose number of elements or bytes overflows, or with a negative size, and
+    /// elements without memory, which tensors have that torch traces or wraps.
     pub(crate) fn checked(self) -> PyResult<Self> {
+        if self.address == 0 && !self.shape.contains(&0) {
+            return Err(PyTypeError::new_err(
+                "the array has no memory: it only stands for another one, as a FakeTensor does",
+            ));
+        }
         let bytes = self.dtype.bytes() as i64;
         let refused = || PyValueError::new_err(format!("the shape {:?} is none", self.shape));
         let mut len = 1i64;

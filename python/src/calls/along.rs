@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use warpfold::Buffer;
 
 use crate::{
-    array::{ArrayRef, Dims, Holder, RawStream, TypeInfo, type_info},
+    array::{ArrayRef, Dims, Holder, Place, RawStream, TypeInfo, type_info},
     axes::Axes,
     device::{self, Failure, Job, Laid, Target},
     dtype::Dtype,
@@ -41,18 +41,62 @@ pub(crate) fn reduce<'py>(
     method: Option<&str>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let op = with_method(Op::of_number(op)?, method)?;
-    let info = type_info(x)?;
-    let array = ArrayRef::new(x, &info)?;
-    let axes = Axes::new(axis, array.rank())?;
-    if matches!(op, Op::ArgMin | Op::ArgMax) && axis.is_some() && axes.reduced().len() != 1 {
-        return Err(PyTypeError::new_err(format!("{} takes one axis or None", op.name())));
-    }
-    let op = op.for_dtype(array.dtype)?;
-    let results = op.result_as(array.dtype, dtype.map(Dtype::parse).transpose()?)?;
-    let shape = axes.shape(&array.shape, keepdims);
-    let call = Call { op, correction, axes, results };
+    let Prepared { call, info, array, shape } =
+        Prepared::new(op, x, axis, dtype, keepdims, correction, method)?;
     call.run(py, x, &info, array, &shape, out, device)
+}
+
+/// A reduction of an array along axes that is possible.
+pub(super) struct Prepared {
+    call: Call,
+    info: TypeInfo,
+    array: ArrayRef,
+    /// The shape of the results.
+    shape: Dims,
+}
+
+impl Prepared {
+    pub(super) fn new(
+        op: usize,
+        x: &Bound<'_, PyAny>,
+        axis: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        keepdims: bool,
+        correction: f64,
+        method: Option<&str>,
+    ) -> PyResult<Self> {
+        let op = with_method(Op::of_number(op)?, method)?;
+        let info = type_info(x)?;
+        let array = ArrayRef::new(x, &info)?;
+        let axes = Axes::new(axis, array.rank())?;
+        if matches!(op, Op::ArgMin | Op::ArgMax) && axis.is_some() && axes.reduced().len() != 1 {
+            return Err(PyTypeError::new_err(format!("{} takes one axis or None", op.name())));
+        }
+        let op = op.for_dtype(array.dtype)?;
+        let results = op.result_as(array.dtype, dtype.map(Dtype::parse).transpose()?)?;
+        let shape = axes.shape(&array.shape, keepdims);
+        Ok(Self { call: Call { op, correction, axes, results }, info, array, shape })
+    }
+
+    /// Reduces the array on a simulator, to which it is copied.
+    pub(super) fn on_simulator<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        target: &'static Target,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Self { call, info, array, shape } = self;
+        if let Place::Cuda(ordinal) = array.place {
+            return Err(PyValueError::new_err(format!(
+                "the array is on the GPU {ordinal}, and the simulator takes arrays of the host: \
+                 copy it there first"
+            )));
+        }
+        call.check_length(array, shape)?;
+        let results = call.results(x, info, array, shape, None)?;
+        call.on_copies(py, target, array, &results)?;
+        deliver(py, results, x, info, array)
+    }
 }
 
 /// The greatest or the least few elements of an array along an axis, with their indices.
@@ -162,21 +206,9 @@ impl Call {
         out: Option<&Bound<'py, PyAny>>,
         device: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let op = self.op;
-        let length = self.axes.length(&array.shape);
-        let is_top = matches!(op, Op::Top { .. });
-        if length == 0 && op.of_nothing().is_none() && !is_top && !shape.contains(&0) {
-            return Err(PyValueError::new_err(format!(
-                "the {} of no elements is not defined",
-                op.name()
-            )));
-        }
+        self.check_length(&array, shape)?;
         let runner = Runner::new(py, &array, device)?;
-        let mut results: SmallVec<[Array<'py>; 2]> = SmallVec::new();
-        for &dtype in &self.results[..op.outputs()] {
-            let made = (dtype, shape.clone());
-            results.push(Array::new(x, (info.family, array.dtype), &[&array], made, out)?);
-        }
+        let results = self.results(x, info, &array, shape, out)?;
         match runner {
             Runner::Host => self.on_host(py, &array, &results)?,
             Runner::Gpu(ordinal) => {
@@ -190,10 +222,7 @@ impl Call {
                 }
             }
         }
-        let mut delivered: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
-        for result in results {
-            delivered.push(result.deliver(x, info.family, &array)?);
-        }
+        let delivered = deliver(py, results, x, info, &array)?;
         if let (Runner::Gpu(ordinal), Holder::Managed(_)) = (runner, &array.holder) {
             let stream = stream(py, info, &array, ordinal)?;
             let kept = device::with_context(|| {
@@ -203,10 +232,38 @@ impl Call {
             });
             kept.map_err(raise)?;
         }
-        match delivered.len() {
-            1 => Ok(delivered.swap_remove(0)),
-            _ => Ok(PyTuple::new(py, delivered)?.into_any()),
+        Ok(delivered)
+    }
+
+    /// Refuses what has no result because there are no elements.
+    fn check_length(&self, array: &ArrayRef, shape: &Dims) -> PyResult<()> {
+        let op = self.op;
+        let length = self.axes.length(&array.shape);
+        let is_top = matches!(op, Op::Top { .. });
+        if length == 0 && op.of_nothing().is_none() && !is_top && !shape.contains(&0) {
+            return Err(PyValueError::new_err(format!(
+                "the {} of no elements is not defined",
+                op.name()
+            )));
         }
+        Ok(())
+    }
+
+    /// Arrays for the results.
+    fn results<'py>(
+        &self,
+        x: &Bound<'py, PyAny>,
+        info: &TypeInfo,
+        array: &ArrayRef,
+        shape: &Dims,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<SmallVec<[Array<'py>; 2]>> {
+        let mut results = SmallVec::new();
+        for &dtype in &self.results[..self.op.outputs()] {
+            let made = (dtype, shape.clone());
+            results.push(Array::new(x, (info.family, array.dtype), &[array], made, out)?);
+        }
+        Ok(results)
     }
 
     fn job(&self) -> Job<'_> {
@@ -303,6 +360,24 @@ impl Call {
                 device::reduce(target, session, self.job(), array, outputs)
             }
         }
+    }
+}
+
+/// The results for Python: one array, or a pair.
+fn deliver<'py>(
+    py: Python<'py>,
+    results: SmallVec<[Array<'py>; 2]>,
+    x: &Bound<'py, PyAny>,
+    info: &TypeInfo,
+    array: &ArrayRef,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut delivered: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
+    for result in results {
+        delivered.push(result.deliver(x, info.family, array)?);
+    }
+    match delivered.len() {
+        1 => Ok(delivered.swap_remove(0)),
+        _ => Ok(PyTuple::new(py, delivered)?.into_any()),
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod along;
 mod bins;
+mod devices;
 mod keys;
+mod observed;
 mod outputs;
 mod products;
 mod ragged;
@@ -12,7 +14,9 @@ mod segments;
 
 pub(crate) use along::{reduce, topk};
 pub(crate) use bins::bincount;
+pub(crate) use devices::{driver, gpu};
 pub(crate) use keys::reduce_by_key;
+pub(crate) use observed::simulate;
 pub(crate) use products::dot;
 pub(crate) use run::check_device;
 pub(crate) use segments::segment_reduce;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 use warpfold::{
     Buffer, Device, Stream,
-    device::{DeviceError, Kernel},
+    device::{DeviceError, DeviceInfo, Kernel},
 };
 
 use crate::{
@@ -68,7 +68,7 @@ pub(crate) fn simulator() -> &'static Target {
 }
 
 impl Target {
-    fn new(device: Device) -> Self {
+    pub(super) fn new(device: Device) -> Self {
         let places = KERNELS * ALL.len();
         Self {
             ordinal: device.info().ordinal,
@@ -146,6 +146,11 @@ impl Target {
 
     pub(super) fn own_stream(&self) -> Result<Stream, DeviceError> {
         self.device.own_stream()
+    }
+
+    /// The facts about the device.
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     /// Waits for all work of the device.

@@ -12,6 +12,7 @@ mod pairs;
 mod plan;
 mod segments;
 mod session;
+mod watch;
 
 pub(crate) use bins::{Binned, bins};
 pub(crate) use context::{ordinal_of, with_context};
@@ -21,6 +22,7 @@ pub(crate) use keys::{Room, by_key, by_key_bytes};
 pub(crate) use pairs::dot;
 pub(crate) use segments::{Segmented, segments};
 pub(crate) use session::Locked;
+pub(crate) use watch::watch;
 
 use smallvec::SmallVec;
 use warpfold::{Buffer, reducer::Error};

@@ -43,6 +43,19 @@ def table(name: str, x: Any, out: Any, theirs: Any, wait: Callable[[], Any]) -> 
         print(f"{name}: {what:12} {cost(ours, wait):6.2f} us{beside}")
 
 
+def of_torch(torch: Any, x: Any) -> None:
+    """Print the costs of an operator of torch, and of torch's own functions that are routed."""
+    wait = torch.cuda.synchronize
+    importlib.import_module("warpfold.torch")
+    print(f"torch: operator     {cost(lambda: torch.ops.warpfold.sum(x), wait):6.2f} us")
+    outside = cost(lambda: x.add(1), wait)
+    with wf.accelerate_torch() as calls:
+        print(f"torch: routed sum   {cost(lambda: x.sum(), wait):6.2f} us")
+        inside = cost(lambda: x.add(1), wait)
+    assert not calls.declined, calls
+    print(f"torch: add, routing {inside:6.2f} us  without {outside:6.2f} us")
+
+
 def main() -> None:
     """Measure with each library that finds a GPU."""
     found = False
@@ -52,6 +65,8 @@ def main() -> None:
             found = True
             x, out = torch.ones(1000, device="cuda"), torch.zeros((), device="cuda")
             table("torch", x, out, torch, torch.cuda.synchronize)
+            if hasattr(torch.library, "register_vmap"):
+                of_torch(torch, x)
     except ImportError:
         pass
     try:

@@ -22,3 +22,12 @@ def calls(x: npt.NDArray[np.float32], keys: npt.NDArray[np.int64]) -> npt.NDArra
         mean: Any = wf.moments(x).mean
     print(least, greatest, best.indices, runs.counts, mean)
     return wf.dot(total, x)
+
+
+def of_torch(x: Any) -> Any:
+    with wf.accelerate_torch(devices=["cuda", "cpu"], report=print) as calls:
+        total: Any = x.sum()
+    reasons: list[str] = [kind.reason for kind in calls.declined]
+    counted: int = calls.routed["sum"]
+    print(reasons, counted, str(calls))
+    return total
