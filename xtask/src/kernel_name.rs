@@ -25,6 +25,8 @@ const FUSED: &str = "fused_";
 const EXCHANGE: &str = "exchange_";
 /// The prefix of the names of production kernels that do so where the results lie.
 const DIRECT: &str = "direct_";
+/// The kernel that makes results behind reductions.
+const FINISH: &str = "finish_results";
 /// The end of the names of production kernels for small inputs.
 const SINGLE: &str = "_single";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
@@ -72,6 +74,10 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         return transposition;
     }
     let unknown = || KernelTraits { module: name.to_owned(), ..KernelTraits::default() };
+    if name == FINISH {
+        // From sm_90 on, grids can overlap.
+        return KernelTraits { later_arch: Some(NvvmArch::Compute90), ..unknown() };
+    }
     let mut parts = name.split('_');
     let (Some(rung), Some(op), Some(element)) = (parts.next(), parts.next(), parts.next()) else {
         return unknown();

@@ -11,7 +11,8 @@
 use core::f64::consts::{LN_2, SQRT_2};
 
 use crate::unroll::each;
-use cuda_std::ext::math;
+use cuda_std::ext::streaming::{load_u8_if, load_u16_if, load_u32_if, load_u64_if};
+use cuda_std::ext::{grid, math};
 use cuda_std::thread;
 
 /// The types of a field, as [`Recipe::load`] names them.
@@ -135,6 +136,10 @@ struct Value {
 /// place for each result.
 #[inline(always)]
 pub unsafe fn finish(raw: Raw, recipe: Recipe, output: *mut u8, n: u64) {
+    // The kernel may begin before the reduction has ended, because its start takes as long as
+    // all that it does.
+    grid::launch_dependents();
+    grid::wait_for_dependencies();
     let first = u64::from(thread::block_idx_x()) * u64::from(thread::block_dim_x());
     let i = first + u64::from(thread::thread_idx_x());
     if i >= n {
@@ -169,11 +174,11 @@ unsafe fn length(boundaries: *const u8, log: u32, segment: u64) -> u64 {
     // SAFETY: the caller's contract.
     unsafe {
         if log == 2 {
-            let bounds = at.cast::<u32>();
-            u64::from(bounds.add(1).read()).wrapping_sub(bounds.read().into())
+            let [begin, end] = [at, at.wrapping_add(4)].map(|at| load_u32_if(at.cast(), true));
+            u64::from(end).wrapping_sub(begin.into())
         } else {
-            let bounds = at.cast::<u64>();
-            bounds.add(1).read().wrapping_sub(bounds.read())
+            let [begin, end] = [at, at.wrapping_add(8)].map(|at| load_u64_if(at.cast(), true));
+            end.wrapping_sub(begin)
         }
     }
 }
@@ -189,10 +194,14 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
     let (first, second) = (at.wrapping_add(first as usize), at.wrapping_add(second as usize));
     // SAFETY: the caller's contract.
     let float = |at: *const u8| unsafe {
-        if load == load::F64 { at.cast::<f64>().read() } else { at.cast::<f32>().read().into() }
+        if load == load::F64 {
+            f64::from_bits(load_u64_if(at.cast(), true))
+        } else {
+            f32::from_bits(load_u32_if(at.cast(), true)).into()
+        }
     };
     // SAFETY: the caller's contract.
-    let second_integer = || unsafe { second.cast::<u64>().read() as f64 };
+    let second_integer = || unsafe { load_u64_if(second.cast(), true) as f64 };
     if load <= load::F64 {
         let x = float(first);
         let float = match step {
@@ -212,10 +221,10 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
     // SAFETY: the caller's contract.
     let x = unsafe {
         match load {
-            load::U8 => first.read().into(),
-            load::U16 => first.cast::<u16>().read().into(),
-            load::U32 => first.cast::<u32>().read().into(),
-            _ => first.cast::<u64>().read(),
+            load::U8 => load_u8_if(first, true).into(),
+            load::U16 => load_u16_if(first.cast(), true).into(),
+            load::U32 => load_u32_if(first.cast(), true).into(),
+            _ => load_u64_if(first.cast(), true),
         }
     };
     let integer = match step {
@@ -229,7 +238,8 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
 }
 
 /// Writes a result in the type of this code. Every NaN is written as the same one, which is quiet
-/// and positive and has no payload.
+/// and positive and has no payload. The writes are volatile, because the compiler may move others
+/// before the wait for earlier kernels.
 ///
 /// # Safety
 /// There is a place for result number `i`.
@@ -243,25 +253,25 @@ unsafe fn write(value: Value, code: u32, output: *mut u8, i: usize) {
         match code {
             store::F32 => {
                 let bits = (float as f32).to_bits();
-                output.cast::<u32>().add(i).write(if is_nan { 0x7fc0_0000 } else { bits });
+                output.cast::<u32>().add(i).write_volatile(if is_nan { 0x7fc0_0000 } else { bits });
             }
             store::F64 => {
                 let bits = if is_nan { 0x7ff8 << 48 } else { float.to_bits() };
-                output.cast::<u64>().add(i).write(bits);
+                output.cast::<u64>().add(i).write_volatile(bits);
             }
             store::F16 => {
                 let half = math::f32_to_f16(to_odd(float));
-                output.cast::<u16>().add(i).write(if is_nan { 0x7e00 } else { half });
+                output.cast::<u16>().add(i).write_volatile(if is_nan { 0x7e00 } else { half });
             }
             store::BF16 => {
                 let bits = to_odd(float).to_bits();
                 let half = ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16;
-                output.cast::<u16>().add(i).write(if is_nan { 0x7fc0 } else { half });
+                output.cast::<u16>().add(i).write_volatile(if is_nan { 0x7fc0 } else { half });
             }
-            store::U8 => output.add(i).write(integer as u8),
-            store::U16 => output.cast::<u16>().add(i).write(integer as u16),
-            store::U32 => output.cast::<u32>().add(i).write(integer as u32),
-            _ => output.cast::<u64>().add(i).write(integer),
+            store::U8 => output.add(i).write_volatile(integer as u8),
+            store::U16 => output.cast::<u16>().add(i).write_volatile(integer as u16),
+            store::U32 => output.cast::<u32>().add(i).write_volatile(integer as u32),
+            _ => output.cast::<u64>().add(i).write_volatile(integer),
         }
     }
 }

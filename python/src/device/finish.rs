@@ -1,14 +1,22 @@
 //! The kernel that makes results of raw results: roots, quotients and conversions, which the
 //! library's own calls leave to the host.
 
-use warpfold::device::{Arg, LaunchShape, WORKSPACE_BYTES};
+use warpfold::device::{Arg, LaunchShape, Overlap, WORKSPACE_BYTES};
 
 use crate::dtype::Dtype;
 
 use super::{Failure, gpu::Target, session::Locked};
 
-/// The kernel that makes results, `warpfold_device::finish::finish`.
-pub(super) const RESULTS: &str = include_str!("../../../kernels/ptx/finish_results.sm_75.ptx");
+/// The kernel that makes results, `warpfold_device::finish::finish`, for a device of this compute
+/// capability.
+pub(super) fn results(capability: (u32, u32)) -> &'static str {
+    if capability >= (9, 0) {
+        include_str!("../../../kernels/ptx/finish_results.sm_90.ptx")
+    } else {
+        include_str!("../../../kernels/ptx/finish_results.sm_75.ptx")
+    }
+}
+
 /// The kernel that zeroes words, `warpfold_device::finish::zero_after_error`.
 pub(super) const ERROR: &str = include_str!("../../../kernels/ptx/finish_error.sm_75.ptx");
 
@@ -176,6 +184,7 @@ impl Finish {
         let blocks = u32::try_from(n.div_ceil(threads))
             .map_err(|_| Failure::Value("there are too many results".to_owned()))?;
         let shape = LaunchShape::linear(blocks, threads as u32, 0);
+        let shape = LaunchShape { overlap: Overlap::InSequence, ..shape };
         // SAFETY: the caller's contract: the kernel reads fields of the raw results and the bounds,
         // and writes one result for each thread with a number below `n`.
         unsafe { session.stream.launch(target.finish()?, shape, &args)? };

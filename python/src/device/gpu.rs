@@ -86,7 +86,8 @@ impl Target {
     /// The kernel that makes results of raw results.
     pub(super) fn finish(&self) -> Result<&Kernel, Failure> {
         Ok(get_or_make(&self.finish, || {
-            self.device.load("finish_results", finish::RESULTS)?.kernel("finish_results")
+            let text = finish::results(self.device.info().compute_capability);
+            self.device.load("finish_results", text)?.kernel("finish_results")
         })?)
     }
 
