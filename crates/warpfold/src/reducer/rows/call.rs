@@ -1,5 +1,7 @@
 //! The launches of a kernel for rows.
 
+use smallvec::SmallVec;
+
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
 use crate::device::{Arg, Device, Kernel, LaunchShape, Overlap, Stream};
@@ -99,7 +101,7 @@ impl Call<'_> {
             let groups = (work.groups - group).min(work.at_once);
             let first = group * tile.rows;
             let end = (first + groups * tile.rows).min(rows);
-            let (args, count) = arguments(
+            let args = arguments(
                 [address, out, stream.workspace()],
                 (first, end, length),
                 &tile,
@@ -118,7 +120,7 @@ impl Call<'_> {
             // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
             // within bounds and the stream keeps clean. Dropping memory waits for the work that
             // uses it, and a graph retains the memory that it uses.
-            unsafe { stream.launch(self.kernel, shape, &args[..count])? };
+            unsafe { stream.launch(self.kernel, shape, &args)? };
             group += groups;
         }
         if let Some(repair) = self.repair {
@@ -135,15 +137,17 @@ impl Call<'_> {
     }
 }
 
+/// Arguments of a kernel. Those of one array are allocated nowhere.
+type Args = SmallVec<[Arg; 64]>;
+
 /// The number of arguments that all kernels for rows have.
 const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
-
-/// The number of arguments of a second array, which are more than those of an operation.
-const SECOND: usize = 8 + 2 * plan::DIMS;
-const _: () = assert!(MORE <= SECOND);
+const _: () = assert!(ARGUMENTS + MORE <= 64);
 
 /// The arguments of the second array, which lies at `address`.
-fn second_arguments(address: u64, tile: &plan::Tile) -> Vec<Arg> {
+fn second_arguments(address: u64, tile: &plan::Tile) -> Args {
+    let mut args = Args::new();
+    args.push(Arg::Pointer(address));
     let small = [
         tile.row_step,
         tile.step,
@@ -153,20 +157,12 @@ fn second_arguments(address: u64, tile: &plan::Tile) -> Vec<Arg> {
         tile.kept.len() as u64,
         tile.reduced.len() as u64,
     ];
-    let small = small.map(|number| Arg::U32(number as u32));
-    [Arg::Pointer(address)].into_iter().chain(small).chain(dims_of(tile)).collect()
+    args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
+    push_dims(&mut args, tile);
+    args
 }
 
-/// The arguments of the dimensions.
-fn dims_of(tile: &plan::Tile) -> impl Iterator<Item = Arg> {
-    let none = plan::Dim { size: 1, stride: 0 };
-    let dims = tile.kept.iter().chain(&tile.reduced).copied();
-    let dims = dims.chain(std::iter::repeat(none)).take(plan::DIMS);
-    dims.flat_map(|dim| [Arg::U64(dim.size), Arg::I64(dim.stride)])
-}
-
-/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups, and how
-/// many they are.
+/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
 fn arguments(
     addresses: [u64; 3],
     (first, end, length): (u64, u64, u64),
@@ -174,8 +170,12 @@ fn arguments(
     work: &plan::Work,
     groups: u64,
     more: &[Arg],
-) -> ([Arg; ARGUMENTS + SECOND], usize) {
-    let mut args = [Arg::U64(0); ARGUMENTS + SECOND];
+) -> Args {
+    // Whole arrays are appended, because a chain of iterators takes the host much longer, and a
+    // small reduction takes no longer than the host needs for its launch.
+    let mut args = Args::new();
+    args.extend_from_slice(&addresses.map(Arg::Pointer));
+    args.extend_from_slice(&[first, end, length].map(Arg::U64));
     let small = [
         tile.rows,
         tile.steps,
@@ -194,14 +194,21 @@ fn arguments(
         tile.kept.len() as u64,
         tile.reduced.len() as u64,
     ];
-    let scalars = addresses
-        .map(Arg::Pointer)
-        .into_iter()
-        .chain([first, end, length].map(Arg::U64))
-        .chain(small.map(|number| Arg::U32(number as u32)));
-    let all = scalars.chain(dims_of(tile)).chain(more.iter().copied());
-    for (arg, value) in args.iter_mut().zip(all) {
-        *arg = value;
+    args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
+    push_dims(&mut args, tile);
+    args.extend_from_slice(more);
+    args
+}
+
+/// Appends the arguments of the dimensions.
+fn push_dims(args: &mut Args, tile: &plan::Tile) {
+    let absent = plan::DIMS - tile.kept.len() - tile.reduced.len();
+    for dims in [&tile.kept, &tile.reduced] {
+        for &plan::Dim { size, stride } in dims {
+            args.extend_from_slice(&[Arg::U64(size), Arg::I64(stride)]);
+        }
     }
-    (args, ARGUMENTS + more.len())
+    for _ in 0..absent {
+        args.extend_from_slice(&[Arg::U64(1), Arg::I64(0)]);
+    }
 }

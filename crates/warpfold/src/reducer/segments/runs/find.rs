@@ -14,14 +14,15 @@ use super::{
 const THREADS: u64 = 256;
 /// The most keys or flags of a thread. `warpfold_device::runs::MOST_ROWS`.
 const MOST_ROWS: u64 = 256;
-/// The most keys or flags of a thread in an array that is not large.
-const ROWS: u64 = 32;
+/// How many keys or flags of up to 4 bytes a thread asks for at a time.
+const ROUND: u64 = 16;
+/// Blocks of a small array. More of them would wait longer for each other's numbers than they save.
+const BLOCKS: u64 = 64;
+/// The most blocks whose threads have one round, in an array that is not large.
+const MOST_OF_ONE_ROUND: u64 = 512;
 /// How many tiles there are at least for each multiprocessor in a large array. A multiprocessor has
 /// room for four blocks at a time.
 const TILES_OF_MULTIPROCESSOR: u64 = 8;
-/// The most blocks that need not wait for what others have found by waiting.
-/// `warpfold_device::runs::FEW`.
-const FEW: u64 = 256;
 /// Lengths that a thread loads. `warpfold_device::runs::LENGTHS`.
 const LENGTHS: u64 = 8;
 /// The most tiles of a launch: a word of the workspace counts blocks, and the last one is a status.
@@ -45,12 +46,17 @@ fn shape(n: u64, tile: u64) -> Result<LaunchShape, u64> {
 
 /// How many keys or flags each thread has. A block with a larger tile reads for longer, and waits
 /// no longer for lower blocks, but large tiles of few keys leave multiprocessors without work.
+/// (bench/NOTEBOOK.md, attempt 91.)
 fn rows(n: u64, multiprocessors: u32) -> u64 {
-    if n <= FEW * THREADS * ROWS {
-        return n.div_ceil(FEW * THREADS).max(1).next_power_of_two();
+    let rows = n.div_ceil(BLOCKS * THREADS).max(1).next_power_of_two();
+    if rows <= ROUND {
+        return rows;
+    }
+    if n <= MOST_OF_ONE_ROUND * THREADS * ROUND {
+        return ROUND;
     }
     let rows = n / (THREADS * TILES_OF_MULTIPROCESSOR * u64::from(multiprocessors));
-    1 << rows.clamp(ROWS, MOST_ROWS).ilog2()
+    1 << rows.clamp(2 * ROUND, MOST_ROWS).ilog2()
 }
 
 /// Where the results of keys or flags go: addresses of the device.
@@ -223,20 +229,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_as_small_as_few_blocks_allow_and_large_if_there_are_many_keys() {
-        let few = FEW * THREADS;
-        for (n, expected) in [(0, 1), (1, 1), (few, 1), (few + 1, 2), (3 * few, 4)] {
+    fn tiles_grow_with_the_number_of_keys() {
+        let small = BLOCKS * THREADS;
+        for (n, expected) in [(0, 1), (1, 1), (small, 1), (small + 1, 2), (3 * small, 4)] {
             assert_eq!(rows(n, 132), expected, "{n} keys");
         }
-        for n in [few + 1, 5 * few, 31 * few, ROWS * few] {
-            let tiles = n.div_ceil(rows(n, 132) * THREADS);
-            assert!((FEW / 2..=FEW).contains(&tiles), "{n} keys in {tiles} tiles");
+        let one_round = MOST_OF_ONE_ROUND * THREADS * ROUND;
+        for (n, expected) in [(16 * small, 16), (one_round, 16), (one_round + 1, 32)] {
+            assert_eq!(rows(n, 132), expected, "{n} keys");
         }
         let many = TILES_OF_MULTIPROCESSOR * 132 * THREADS;
-        for (n, expected) in [(ROWS * few + 1, 32), (64 * many - 1, 32), (64 * many, 64)] {
+        for (n, expected) in [(64 * many - 1, 32), (64 * many, 64), (u64::MAX, 256)] {
             assert_eq!(rows(n, 132), expected, "{n} keys");
         }
-        assert_eq!([rows(1 << 26, 132), rows(1 << 28, 132), rows(u64::MAX, 1)], [128, 256, 256]);
     }
 
     #[test]
