@@ -450,3 +450,45 @@ def test_an_older_torch_has_no_operators() -> None:
         [sys.executable, "-c", OF_AN_OLDER_TORCH], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+MASK = torch.tensor([[True, False, True], [True, True, False]])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (
+            lambda x: wf.sum(x, axis=1, where=MASK, initial=2.0),
+            lambda x: (x * MASK).sum(1) + 2.0,
+        ),
+        (lambda x: wf.prod(x, where=MASK), lambda x: x[MASK].prod()),
+        (
+            lambda x: wf.max(x, axis=0, where=MASK, initial=-9.0),
+            lambda x: x.masked_fill(~MASK, -9.0).amax(0),
+        ),
+        (lambda x: wf.min(x, axis=0, initial=0.5), lambda x: x.amin(0).clamp(max=0.5)),
+    ],
+)
+def test_where_and_initial_have_derivatives_and_are_traced(ours: Any, theirs: Any) -> None:
+    x = tensor(2, 3).requires_grad_()
+    assert torch.equal(ours(x), theirs(x))
+    assert torch.autograd.gradcheck(ours, (x,)) and torch.autograd.gradgradcheck(ours, (x,))
+    compiled = torch.compile(ours, backend="aot_eager", fullgraph=True)
+    for one in (x, x.detach()):
+        assert torch.equal(compiled(one), theirs(one))
+    (grad,) = torch.autograd.grad(compiled(x).sum(), x)
+    assert torch.allclose(grad, torch.autograd.grad(theirs(x).sum(), x)[0])
+
+
+def test_truth_values_with_where_are_traced() -> None:
+    x = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
+    compiled = torch.compile(
+        lambda x, where: (wf.any(x, axis=1, where=where), wf.all(x, axis=1, where=where)),
+        backend="aot_eager",
+        fullgraph=True,
+    )
+    got = compiled(x, MASK)
+    assert [one.tolist() for one in got] == [[True, False], [True, False]]
+    with pytest.raises(Exception, match="does not broadcast"):
+        torch.compile(lambda x: wf.sum(x, where=MASK[:, :2]), backend="eager", fullgraph=True)(x)

@@ -98,6 +98,28 @@ def test_odd_tensors() -> None:
         wf.sum(torch.ones(3, device="meta"))
 
 
+@pytest.mark.parametrize("name", DTYPES)
+def test_where_and_initial(name: str) -> None:
+    dtype = getattr(torch, name)
+    x = torch.tensor([[1, 0, 1], [0, 0, 1]]).to(dtype)
+    where = torch.tensor([True, False, True])
+    kind = wf.sum(x).dtype
+    for function, want in ((wf.sum, [4, 3]), (wf.prod, [2, 0])):
+        out = torch.empty(2, dtype=kind)
+        for given in (None, out):
+            got = function(x, axis=1, where=where, initial=2, out=given)
+            assert got.dtype == kind and got.tolist() == want
+            assert given is None or got is out
+    assert wf.max(x, axis=1, where=~where, initial=1).tolist() == [1, 1]
+    assert wf.min(x[:0], axis=0, initial=1).dtype == dtype
+    assert wf.any(x, axis=1, where=~where).tolist() == [False, False]
+    with pytest.raises(TypeError, match="where is an array of bool"):
+        wf.sum(x, where=[True, False, True])
+    with wf.accelerate_torch(devices="cpu") as calls:
+        wf.sum(x, where=where, initial=1)
+    assert not calls.routed and not calls.declined
+
+
 def test_two_tensors() -> None:
     a = torch.arange(6.0).reshape(2, 3)
     assert wf.dot(a, a) == 55.0

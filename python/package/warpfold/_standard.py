@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._common import ArrayT, Axis, Method, numbered
 from ._route import reduce as _reduce
+from ._where import reduce as _reduce_where
 
 _SUM = numbered("sum")
 _PROD = numbered("prod")
@@ -27,6 +28,8 @@ def sum(
     dtype: object = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     method: Method | None = None,
     device: str | None = None,
 ) -> ArrayT:
@@ -49,6 +52,13 @@ def sum(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     method
         How the sum is computed. ``"reproducible"`` gives the exact sum, rounded once, and has the
         same bits on every device and in every order. ``"compensated"`` corrects rounding errors.
@@ -82,6 +92,11 @@ def sum(
     >>> wf.sum(np.array([1.0, 1e30, -1e30], dtype=np.float32), method="reproducible")
     array(1., dtype=float32)
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _SUM, x, axis, dtype, keepdims, out, method, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_SUM, x, axis, dtype, keepdims, out, 0.0, method, device)
     return result
 
@@ -94,6 +109,8 @@ def prod(
     dtype: object = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the product of elements.
@@ -113,6 +130,13 @@ def prod(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -134,6 +158,11 @@ def prod(
     >>> wf.prod(np.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     array([  6, 120])
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _PROD, x, axis, dtype, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_PROD, x, axis, dtype, keepdims, out, 0.0, None, device)
     return result
 
@@ -145,6 +174,8 @@ def max(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the greatest element.
@@ -161,6 +192,14 @@ def max(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced. It needs ``initial``, because an extreme of no elements is
+        not defined.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -185,6 +224,11 @@ def max(
     array([[9],
            [7]])
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _MAX, x, axis, None, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_MAX, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -196,6 +240,8 @@ def min(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the least element.
@@ -212,6 +258,14 @@ def min(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced. It needs ``initial``, because an extreme of no elements is
+        not defined.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -235,6 +289,11 @@ def min(
     >>> wf.min(np.array([2.0, np.nan, 1.0])), wf.nanmin(np.array([2.0, np.nan, 1.0]))
     (array(nan), array(1.))
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _MIN, x, axis, None, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_MIN, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -503,6 +562,7 @@ def all(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return whether all elements are true, which is not zero.
@@ -519,6 +579,10 @@ def all(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -540,6 +604,11 @@ def all(
     >>> wf.all(np.array([[1, 0], [2, 3]]), axis=1)
     array([False,  True])
     """
+    if where is not None:
+        selected: ArrayT = _reduce_where(
+            _ALL, x, axis, None, keepdims, out, None, device, None, where
+        )
+        return selected
     result: ArrayT = _reduce(_ALL, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -551,6 +620,7 @@ def any(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return whether any element is true, which is not zero.
@@ -567,6 +637,10 @@ def any(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -588,6 +662,11 @@ def any(
     >>> wf.any(np.array([[1, 0], [2, 3]]), axis=1)
     array([ True,  True])
     """
+    if where is not None:
+        selected: ArrayT = _reduce_where(
+            _ANY, x, axis, None, keepdims, out, None, device, None, where
+        )
+        return selected
     result: ArrayT = _reduce(_ANY, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
