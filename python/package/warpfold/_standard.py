@@ -37,7 +37,8 @@ def sum(
 
     The result has the type of the elements if these are floats, `int64` if they are truth values or
     signed integers, and `uint64` if they are unsigned ones. Sums of `float16`, `bfloat16` and
-    `float32` are computed in 32 bits at least. The sum of no elements is 0.
+    `float32` are computed in 32 bits at least. The real and the imaginary parts of complex numbers
+    are summed apart. The sum of no elements is 0.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def sum(
         The axis or the axes along which elements are reduced. All of them by default.
     dtype
         The type of the result. A sum of `float32` that is asked for as `float64` is computed in
-        64 bits.
+        64 bits. Sums of floats may be asked for as complex numbers.
     keepdims
         Whether the axes that are reduced stay, with the size 1.
     out
@@ -115,7 +116,8 @@ def prod(
 ) -> ArrayT:
     """Return the product of elements.
 
-    The result has the type that a sum has. The product of no elements is 1.
+    The result has the type that a sum has. The product of no elements is 1. Products of complex
+    numbers are computed on the CPU alone.
 
     Parameters
     ----------
@@ -124,8 +126,7 @@ def prod(
     axis
         The axis or the axes along which elements are reduced. All of them by default.
     dtype
-        The type of the result. A sum of `float32` that is asked for as `float64` is computed in
-        64 bits.
+        The type of the result. Products of floats may be asked for as complex numbers.
     keepdims
         Whether the axes that are reduced stay, with the size 1.
     out
@@ -309,8 +310,8 @@ def mean(
 ) -> ArrayT:
     """Return the mean of elements.
 
-    The result has the type of the elements if these are floats, else `float64`. The mean of no
-    elements is NaN.
+    The result has the type of the elements if these are floats or complex numbers, else `float64`.
+    The mean of no elements is NaN.
 
     Parameters
     ----------

@@ -141,6 +141,7 @@ macro_rules! with_element {
                 type $type = f64;
                 $call
             }
+            Dtype::C64 | Dtype::C128 => Dtype::whole_complex(),
         }
     }};
 }

@@ -180,7 +180,7 @@ def test_errors_leave_nothing_behind() -> None:
         with pytest.raises(wf.AxisError):
             wf.sum(x, axis=2)
         with pytest.raises(TypeError):
-            wf.sum(x.to(torch.complex64))
+            wf.var(x.to(torch.complex64))
         with pytest.raises(NotImplementedError, match="derivative"):
             wf.segment_reduce(
                 x[0].clone().requires_grad_(), torch.tensor([0, 2], device="cuda"), "max"
