@@ -230,6 +230,51 @@ impl Dtype {
     }
 }
 
+/// Calls a generic function with the type of Rust that `$dtype` stands for, if it is in a list: in one
+/// of those below, which have names, or in one that is written out. The result is `None` otherwise.
+/// Truth values are bytes. No list has complex types, because their parts are what is reduced.
+macro_rules! with_type {
+    ($dtype:expr, [$($variant:ident $type:ty),*], $t:ident => $call:expr) => {
+        match $dtype {
+            $($crate::dtype::Dtype::$variant => { type $t = $type; Some($call) })*
+            _ => None,
+        }
+    };
+    ($dtype:expr, all, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [
+            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64,
+            F16 half::f16, Bf16 half::bf16, F32 f32, F64 f64
+        ], $t => $call)
+    };
+    ($dtype:expr, integers, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [
+            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64
+        ], $t => $call)
+    };
+    ($dtype:expr, floats, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [
+            F16 half::f16, Bf16 half::bf16, F32 f32, F64 f64
+        ], $t => $call)
+    };
+    ($dtype:expr, narrow, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [F16 half::f16, Bf16 half::bf16, F32 f32], $t => $call)
+    };
+    ($dtype:expr, ranked, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [
+            Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64, F16 half::f16, Bf16 half::bf16,
+            F32 f32, F64 f64
+        ], $t => $call)
+    };
+    // Keys by the unsigned type of their size, which gives the same bins: a negative key is one
+    // that is too large.
+    ($dtype:expr, keys, $t:ident => $call:expr) => {
+        $crate::dtype::with_type!($dtype, [
+            Bool u8, U8 u8, U16 u16, I32 u32, U32 u32, I64 u64, U64 u64
+        ], $t => $call)
+    };
+}
+pub(crate) use with_type;
+
 /// The error for a type of elements that cannot be reduced.
 pub(crate) fn unsupported(name: &str) -> PyErr {
     let cast = match name {
