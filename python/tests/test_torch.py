@@ -10,24 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import warpfold as wf
+from torch_types import TYPES
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 
-DTYPES = [
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-]
 
-
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", TYPES)
 def test_tensors_in_and_out(name: str, device: str) -> None:
     x = (torch.arange(24).reshape(2, 3, 4) % 5).to(getattr(torch, name))
     for view in (x, x.transpose(0, 2), x[:, ::2], x[..., 1:], x[:1].expand(5, 3, 4)):
@@ -119,7 +107,7 @@ def test_complex_tensors(name: str, device: str) -> None:
     assert wf.sum(x, where=x != 0, initial=1j) == x.sum() + 1j
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", TYPES)
 def test_where_and_initial(name: str) -> None:
     dtype = getattr(torch, name)
     x = torch.tensor([[1, 0, 1], [0, 0, 1]]).to(dtype)
