@@ -539,5 +539,6 @@ def test_truth_values_with_where_are_traced() -> None:
     )
     got = compiled(x, MASK)
     assert [one.tolist() for one in got] == [[True, False], [True, False]]
-    with pytest.raises(Exception, match="does not broadcast"):
+    # Older versions of torch do not repeat the exception's text.
+    with pytest.raises(Exception, match="does not broadcast|Observed exception"):
         torch.compile(lambda x: wf.sum(x, where=MASK[:, :2]), backend="eager", fullgraph=True)(x)

@@ -392,7 +392,8 @@ def norm(
 ) -> ArrayT:
     """Return the norm of vectors of floats or complex numbers.
 
-    The absolute value of a complex number is a float, and so are the norms of these vectors.
+    The absolute value of a complex number is a float, and so are the norms of these vectors. For
+    the orders 1 and infinity, memory is allocated that has the absolute value of each.
 
     Parameters
     ----------

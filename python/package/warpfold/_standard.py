@@ -568,7 +568,8 @@ def all(
 ) -> ArrayT:
     """Return whether all elements are true, which is not zero.
 
-    A NaN is not zero. The result of no elements is true.
+    A NaN is not zero. The result of no elements is true. For complex numbers, memory is allocated
+    that has a truth value for each.
 
     Parameters
     ----------
@@ -683,7 +684,7 @@ def count_nonzero(
 ) -> ArrayT:
     """Return the number of elements that are not zero.
 
-    A NaN is not zero.
+    A NaN is not zero. For complex numbers, memory is allocated that has a truth value for each.
 
     Parameters
     ----------

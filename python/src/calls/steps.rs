@@ -52,7 +52,7 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<(TypeInfo, ArrayRef)> {
 pub(super) struct Prepared {
     /// What makes one real number of each complex element, and the shape of these numbers, which
     /// the call reduces then.
-    before: Option<(Call, Dims)>,
+    before: Option<Box<(Call, Dims)>>,
     call: Call,
     /// The complex type of the results, if these are real numbers.
     widened: Option<Dtype>,
@@ -111,7 +111,7 @@ impl Prepared {
             let (own, results) = (call.own, op.result(call.own));
             call.own = results[0];
             let before = Call { op, correction: 0.0, axes, own, results };
-            self.before = Some((before, self.array.shape.clone()));
+            self.before = Some(Box::new((before, self.array.shape.clone())));
         }
         self.array = self.array.into_parts();
         self
@@ -139,9 +139,10 @@ impl Prepared {
             result.widen(&reduce(&call, x, &info, array, &shape, None)?)?;
             return result.deliver(x, info.family, &lent);
         }
-        let Some((first, kept)) = before else {
+        let Some(before) = before else {
             return reduce(&call, x, &info, array, &shape, out);
         };
+        let (first, kept) = *before;
         let stream = array.stream;
         let numbers = reduce(&first, x, &info, array, &kept, None)?;
         let (info, mut array) = read(&numbers)?;
