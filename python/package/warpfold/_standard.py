@@ -55,7 +55,8 @@ def sum(
         An array that takes the result. Its shape and type are those of the result.
     initial
         A number that takes part in each result, also if there are no elements. It is converted to
-        the type of the result, which must hold it.
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
     where
         An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
         for which it is false take no part. The library of the arrays makes a copy of ``x`` for
@@ -133,7 +134,8 @@ def prod(
         An array that takes the result. Its shape and type are those of the result.
     initial
         A number that takes part in each result, also if there are no elements. It is converted to
-        the type of the result, which must hold it.
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
     where
         An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
         for which it is false take no part. The library of the arrays makes a copy of ``x`` for
@@ -195,7 +197,8 @@ def max(
         An array that takes the result. Its shape and type are those of the result.
     initial
         A number that takes part in each result, also if there are no elements. It is converted to
-        the type of the result, which must hold it.
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
     where
         An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
         for which it is false take no part. The library of the arrays makes a copy of ``x`` for
@@ -261,7 +264,8 @@ def min(
         An array that takes the result. Its shape and type are those of the result.
     initial
         A number that takes part in each result, also if there are no elements. It is converted to
-        the type of the result, which must hold it.
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
     where
         An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
         for which it is false take no part. The library of the arrays makes a copy of ``x`` for

@@ -127,13 +127,12 @@ impl ArrayRef {
         )))
     }
 
-    /// The real and the imaginary parts of a complex array, which are neighbours in memory, along
-    /// one more axis, the last one.
-    pub(crate) fn into_parts(mut self) -> Self {
+    /// Makes a complex array that of its real and imaginary parts, which are neighbours in memory,
+    /// along one more axis, the last one.
+    pub(crate) fn take_parts(&mut self) {
         self.dtype = self.dtype.part();
         self.shape.push(2);
         self.strides.push(self.dtype.bytes() as i64);
-        self
     }
 
     /// The same array without what keeps its memory alive, to be read while this one lives.

@@ -85,16 +85,19 @@ impl Prepared {
         let widened = (!own.is_complex() && results[0].is_complex()).then_some(results[0]);
         let results = if widened.is_some() { results.map(Dtype::part) } else { results };
         let call = Call { op, correction, axes, own, results };
-        let this = Self { before: None, call, widened, info, array, shape };
-        Ok(if own.is_complex() { this.of_parts() } else { this })
+        let mut this = Self { before: None, call, widened, info, array, shape };
+        if own.is_complex() {
+            this.take_parts();
+        }
+        Ok(this)
     }
 
-    /// The same reduction of a complex array as one of its parts.
-    fn of_parts(mut self) -> Self {
+    /// Makes the reduction of a complex array one of its parts.
+    fn take_parts(&mut self) {
         let call = &mut self.call;
         let first = match call.op {
             // The parts of a product depend on both parts of each element.
-            Op::Prod => return self,
+            Op::Prod => return,
             Op::Norm(Order::Two) | Op::Any => {
                 call.axes = call.axes.with_last(true);
                 None
@@ -113,8 +116,7 @@ impl Prepared {
             let before = Call { op, correction: 0.0, axes, own, results };
             self.before = Some(Box::new((before, self.array.shape.clone())));
         }
-        self.array = self.array.into_parts();
-        self
+        self.array.take_parts();
     }
 
     /// Does one reduction after the other, each by `reduce`.
