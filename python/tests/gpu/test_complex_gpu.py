@@ -13,7 +13,7 @@ from .conftest import library
 
 def host(shape: tuple[int, ...]) -> np.ndarray:
     random = np.random.default_rng(3)
-    x = random.standard_normal(shape) + 1j * random.standard_normal(shape)
+    x = np.asarray(random.standard_normal(shape) + 1j * random.standard_normal(shape))
     x[random.random(shape) < 0.3] = 0.0
     return x
 
@@ -24,25 +24,28 @@ def test_complex_tensors(name: str, shape: tuple[int, ...]) -> None:
     torch = library("torch")
     x = torch.from_numpy(host(shape)).to("cuda", getattr(torch, name))
     rough = {"rtol": 1e-4, "atol": 1e-2} if name == "complex64" else {"rtol": 1e-9, "atol": 1e-9}
-    for view in (x, x.movedim(0, -1) if shape else x, x[..., 1:] if shape else x):
+    views = (x, x.movedim(0, -1), x[..., 1:]) if shape else (x,)
+    for view in [view for view in views if view.numel() > 0]:
         for axis in (None, 0, -1) if shape else (None,):
             wide: Any = view.cpu().numpy().astype(complex)
             for function in ("sum", "mean", "any", "all", "count_nonzero"):
                 got = getattr(wf, function)(view, axis=axis)
-                with np.errstate(all="ignore"):
-                    want = getattr(np, function)(wide, axis=axis)
+                want = getattr(np, function)(wide, axis=axis)
                 assert got.is_cuda and tuple(got.shape) == np.shape(want)
                 if function in ("sum", "mean"):
                     assert got.dtype == x.dtype
-                    if view.numel():
-                        assert np.allclose(got.cpu().numpy(), want, **rough), function
+                    assert np.allclose(got.cpu().numpy(), want, **rough), function
                 else:
                     assert np.array_equal(got.cpu().numpy(), want), function
             for order in (1, 2, float("inf")):
-                if view.numel():
-                    got = wf.norm(view, ord=order, axis=axis)
-                    want = torch.linalg.vector_norm(view, order, dim=axis)
-                    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+                got = wf.norm(view, ord=order, axis=axis)
+                want = torch.linalg.vector_norm(view, order, dim=axis)
+                torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_what_a_gpu_refuses() -> None:
+    torch = library("torch")
+    x = torch.ones(3, dtype=torch.complex64, device="cuda")
     with pytest.raises(TypeError, match="computed on the CPU alone"):
         wf.prod(x)
     with pytest.raises(TypeError, match="resolve_conj"):
