@@ -49,9 +49,21 @@ impl Axes {
         Self(SmallVec::from_elem(true, rank))
     }
 
+    /// No axis of an array of this rank.
+    pub(crate) fn none(rank: usize) -> Self {
+        Self(SmallVec::from_elem(false, rank))
+    }
+
     /// Axes by whether they are reduced.
     pub(crate) fn of(is_reduced: SmallVec<[bool; 6]>) -> Self {
         Self(is_reduced)
+    }
+
+    /// The same axes with one more behind them.
+    pub(crate) fn with_last(&self, is_reduced: bool) -> Self {
+        let mut axes = self.0.clone();
+        axes.push(is_reduced);
+        Self(axes)
     }
 
     /// The axes that the argument `axis` names: all of them, one, or those of a tuple.

@@ -2,7 +2,7 @@
 
 use pyo3::{exceptions::PyTypeError, prelude::*};
 
-use crate::dtype::{Dtype, Kind};
+use crate::dtype::{Dtype, Kind, complex_refused};
 
 /// How a sum is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,39 +111,60 @@ impl Op {
 
     /// The operation to use for elements of this type, which makes no difference for the result.
     pub(crate) fn for_dtype(self, dtype: Dtype) -> PyResult<Self> {
-        let is_float = dtype.is_float();
+        let is_integer = matches!(dtype.kind(), Kind::Bool | Kind::Signed | Kind::Unsigned);
         match self {
-            Self::Norm(_) | Self::LogSumExp if !is_float => Err(PyTypeError::new_err(format!(
+            Self::Norm(_) | Self::LogSumExp if is_integer => Err(PyTypeError::new_err(format!(
                 "the {} of {} is not defined: cast the array to float32 or float64",
                 self.name(),
                 dtype.name()
             ))),
-            Self::Sum(Method::Checked) if is_float => Err(PyTypeError::new_err(
+            Self::Sum(Method::Checked) if !is_integer => Err(PyTypeError::new_err(
                 "method=\"checked\" is for integers, whose sum may not fit; a sum of floats becomes \
                  infinite instead",
             )),
-            Self::Sum(Method::Reproducible | Method::Compensated | Method::Wide) if !is_float => {
+            op if dtype.is_complex() && !op.takes_complex() => {
+                Err(complex_refused(op.name(), dtype))
+            }
+            Self::Sum(Method::Reproducible | Method::Compensated | Method::Wide) if is_integer => {
                 Ok(Self::Sum(Method::Fast))
             }
-            Self::Sum(Method::Wide) if dtype == Dtype::F64 => Ok(Self::Sum(Method::Fast)),
-            Self::NanSum if !is_float => Ok(Self::Sum(Method::Fast)),
-            Self::NanMean if !is_float => Ok(Self::Mean),
-            Self::NanMin if !is_float => Ok(Self::Min),
-            Self::NanMax if !is_float => Ok(Self::Max),
+            Self::Sum(Method::Wide) if dtype.part() == Dtype::F64 => Ok(Self::Sum(Method::Fast)),
+            Self::NanSum if is_integer => Ok(Self::Sum(Method::Fast)),
+            Self::NanMean if is_integer => Ok(Self::Mean),
+            Self::NanMin if is_integer => Ok(Self::Min),
+            Self::NanMax if is_integer => Ok(Self::Max),
             op => Ok(op),
         }
+    }
+
+    /// Whether the result of complex elements is defined, and is computed here.
+    fn takes_complex(self) -> bool {
+        matches!(
+            self,
+            Self::Sum(_)
+                | Self::Prod
+                | Self::Mean
+                | Self::Norm(_)
+                | Self::Any
+                | Self::All
+                | Self::CountNonzero
+        )
     }
 
     /// The type of the result, if no other one is asked for, for elements of this type. The second
     /// type is that of the second array.
     pub(crate) fn result(self, dtype: Dtype) -> [Dtype; 2] {
         let sum = match dtype.kind() {
-            Kind::Float => dtype,
+            Kind::Float | Kind::Complex => dtype,
             Kind::Bool | Kind::Signed => Dtype::I64,
             Kind::Unsigned => Dtype::U64,
         };
-        let mean = if dtype.is_float() { dtype } else { Dtype::F64 };
+        let mean = match dtype.kind() {
+            Kind::Float | Kind::Complex => dtype,
+            _ => Dtype::F64,
+        };
         match self {
+            Self::Sum(Method::Wide) if dtype.is_complex() => [Dtype::C128; 2],
             Self::Sum(Method::Wide) => [Dtype::F64; 2],
             Self::Sum(_) | Self::Prod | Self::Dot | Self::NanSum => [sum; 2],
             Self::Min | Self::Max | Self::NanMin | Self::NanMax | Self::MinMax => [dtype; 2],
@@ -151,9 +172,9 @@ impl Op {
             | Self::Var
             | Self::Std
             | Self::Moments
-            | Self::Norm(_)
             | Self::LogSumExp
             | Self::NanMean => [mean; 2],
+            Self::Norm(_) => [mean.part(); 2],
             Self::ArgMin | Self::ArgMax | Self::CountNonzero => [Dtype::I64; 2],
             Self::All | Self::Any => [Dtype::Bool; 2],
             Self::Top { .. } => [dtype, Dtype::I64],
@@ -168,10 +189,11 @@ impl Op {
             return Err(PyTypeError::new_err(format!("{} takes no dtype", self.name())));
         }
         let is_possible = match dtype.kind() {
-            Kind::Float => wanted.is_float(),
-            _ => wanted.kind() != Kind::Bool,
+            Kind::Float => wanted.is_float() || wanted.is_complex(),
+            Kind::Complex => wanted.is_complex(),
+            _ => !matches!(wanted.kind(), Kind::Bool | Kind::Complex),
         };
-        if !is_possible {
+        if !is_possible || wanted.is_complex() && matches!(self, Self::Dot | Self::NanSum) {
             return Err(PyTypeError::new_err(format!(
                 "a {} of {} cannot be {}: cast the array or the result",
                 self.name(),

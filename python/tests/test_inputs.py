@@ -41,7 +41,7 @@ def test_dlpack_without_strides_and_with_an_offset() -> None:
 def test_dlpack_is_given_back_once_after_every_error() -> None:
     cases = [
         (Producer(VALUES, (2, 0)), BufferError, "DLPack 2.0"),
-        (Producer(VALUES, code=5, bits=64), TypeError, "complex64"),
+        (Producer(VALUES, code=5, bits=32), TypeError, "complex32"),
         (Producer(VALUES, lanes=4), TypeError, "lanes"),
         (Producer(VALUES, code=10, bits=8), TypeError, "type 10"),
         (Producer(VALUES, code=0, bits=4), TypeError, "4 bits"),
@@ -128,7 +128,7 @@ def test_array_interface() -> None:
     assert wf.sum(Interface(VALUES[:, ::-2]), axis=0).tolist() == VALUES[:, ::-2].sum(0).tolist()
     for changes, error, text in [
         ({"typestr": ">f4"}, TypeError, "order of other machines"),
-        ({"typestr": "<c8"}, TypeError, "complex64"),
+        ({"typestr": "<c4"}, TypeError, "complex32"),
         ({"typestr": "|O8"}, TypeError, "object"),
         ({"typestr": "f"}, TypeError, "cannot be reduced"),
         ({"shape": (3, -4)}, ValueError, "is none"),
@@ -168,7 +168,7 @@ def test_a_buffer_is_locked_only_during_a_call() -> None:
 
 
 def test_every_type_of_numpy_has_an_answer() -> None:
-    known = {str(dtype) for dtype in ALL}
+    known = {str(dtype) for dtype in ALL} | {"complex64", "complex128"}
     for code in np.typecodes["All"]:
         values = np.zeros(3, dtype=code)
         # Some letters name the same type.
@@ -180,8 +180,6 @@ def test_every_type_of_numpy_has_an_answer() -> None:
     assert wf.sum(np.ones(3, dtype=ml_dtypes.bfloat16)).dtype == ml_dtypes.bfloat16
     with pytest.raises(TypeError, match="float8_e4m3fn .*cast it to float16"):
         wf.sum(np.ones(3, dtype=ml_dtypes.float8_e4m3fn))
-    with pytest.raises(TypeError, match="complex128 .*real and imaginary"):
-        wf.sum(np.ones(3, dtype=complex))
     with pytest.raises(TypeError, match="object .*numeric"):
         wf.sum(np.array([1, None]))
 

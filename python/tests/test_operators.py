@@ -189,7 +189,7 @@ def test_wrong_arguments_are_told_as_without_a_gradient() -> None:
     with pytest.raises(ValueError, match="of no elements"):
         wf.max(x[:0])
     with pytest.raises(TypeError, match="complex64"):
-        wf.sum(torch.ones(2, dtype=torch.complex64, requires_grad=True))
+        wf.var(torch.ones(2, dtype=torch.complex64, requires_grad=True))
     with pytest.raises(ValueError, match="no norm of order 3"):
         OPS.norm(x, ord=3.0)
 
@@ -450,3 +450,95 @@ def test_an_older_torch_has_no_operators() -> None:
         [sys.executable, "-c", OF_AN_OLDER_TORCH], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in ("sum", "mean", "prod")),
+        ("sum", {"method": "reproducible"}),
+        *(("norm", {"ord": order}) for order in (1.0, 2.0, float("inf"))),
+    ],
+)
+def test_derivatives_of_complex_tensors(name: str, options: dict[str, Any]) -> None:
+    x = torch.complex(tensor(2, 3, 2), tensor(2, 3, 2, seed=1)).requires_grad_()
+    for axis in AXES:
+        given = {**options, "axis": axis}
+        assert torch.autograd.gradcheck(call(name, given), (x,)), given
+    assert torch.autograd.gradgradcheck(call(name, given), (x,))
+    assert torch.autograd.gradcheck(call(name, {**options, "axis": []}), (x,))
+    compiled = torch.compile(
+        call(name, {**options, "axis": 1}), backend="aot_eager", fullgraph=True
+    )
+    torch.testing.assert_close(compiled(x), call(name, {**options, "axis": 1})(x))
+
+
+def test_complex_results_of_real_tensors_have_derivatives() -> None:
+    x = tensor(2, 3).requires_grad_()
+    for name in ("sum", "prod"):
+        of_complex = call(name, {"axis": 1, "dtype": torch.complex128})
+        assert torch.autograd.gradcheck(of_complex, (x,))
+        assert torch.autograd.gradgradcheck(of_complex, (x,))
+
+
+def test_complex_tensors_as_operators() -> None:
+    x = torch.tensor([[1.0 + 2.0j, 0.0], [3j, -1.0]], dtype=torch.complex64)
+    shapes = [x, x.to("meta")]
+    for name, given in (
+        *(("sum", {}), ("sum", {"method": "wide"}), ("sum", {"dtype": torch.complex128})),
+        *(("prod", {}), ("mean", {}), ("norm", {}), ("any", {}), ("all", {})),
+        ("count_nonzero", {}),
+    ):
+        real, fake = (getattr(OPS, name)(one, axis=1, **given) for one in shapes)
+        assert (real.dtype, real.shape) == (fake.dtype, fake.shape), name
+        batched = torch.vmap(lambda x: getattr(OPS, name)(x, **given))(x)  # noqa: B023
+        assert torch.equal(batched, real)
+    for name in ("max", "var", "logsumexp", "nansum"):
+        for one in shapes:
+            with pytest.raises(TypeError, match=f"{name} takes no arrays of complex64"):
+                getattr(OPS, name)(one)
+    # torch resolves a view that is conjugated lazily before it calls an operator.
+    assert x.conj().is_conj() and OPS.sum(x.conj()) == x.conj().sum()
+
+
+MASK = torch.tensor([[True, False, True], [True, True, False]])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (
+            lambda x: wf.sum(x, axis=1, where=MASK, initial=2.0),
+            lambda x: (x * MASK).sum(1) + 2.0,
+        ),
+        (lambda x: wf.prod(x, where=MASK), lambda x: x[MASK].prod()),
+        (
+            lambda x: wf.max(x, axis=0, where=MASK, initial=-9.0),
+            lambda x: x.masked_fill(~MASK, -9.0).amax(0),
+        ),
+        (lambda x: wf.min(x, axis=0, initial=0.5), lambda x: x.amin(0).clamp(max=0.5)),
+    ],
+)
+def test_where_and_initial_have_derivatives_and_are_traced(ours: Any, theirs: Any) -> None:
+    x = tensor(2, 3).requires_grad_()
+    assert torch.equal(ours(x), theirs(x))
+    assert torch.autograd.gradcheck(ours, (x,)) and torch.autograd.gradgradcheck(ours, (x,))
+    compiled = torch.compile(ours, backend="aot_eager", fullgraph=True)
+    for one in (x, x.detach()):
+        assert torch.equal(compiled(one), theirs(one))
+    (grad,) = torch.autograd.grad(compiled(x).sum(), x)
+    assert torch.allclose(grad, torch.autograd.grad(theirs(x).sum(), x)[0])
+
+
+def test_truth_values_with_where_are_traced() -> None:
+    x = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
+    compiled = torch.compile(
+        lambda x, where: (wf.any(x, axis=1, where=where), wf.all(x, axis=1, where=where)),
+        backend="aot_eager",
+        fullgraph=True,
+    )
+    got = compiled(x, MASK)
+    assert [one.tolist() for one in got] == [[True, False], [True, False]]
+    # Older versions of torch do not repeat the exception's text.
+    with pytest.raises(Exception, match="does not broadcast|Observed exception"):
+        torch.compile(lambda x: wf.sum(x, where=MASK[:, :2]), backend="eager", fullgraph=True)(x)

@@ -390,7 +390,10 @@ def norm(
     out: ArrayT | None = None,
     device: str | None = None,
 ) -> ArrayT:
-    """Return the norm of vectors of floats.
+    """Return the norm of vectors of floats or complex numbers.
+
+    The absolute value of a complex number is a float, and so are the norms of these vectors. For
+    the orders 1 and infinity, memory is allocated that has the absolute value of each.
 
     Parameters
     ----------
@@ -418,7 +421,7 @@ def norm(
     ValueError
         If there is no norm of this order.
     TypeError
-        If the elements are no floats. The text tells what to cast to.
+        If the elements are integers. The text tells what to cast to.
     AxisError
         If the array has no such axis.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._common import ArrayT, Axis, Method, numbered
 from ._route import reduce as _reduce
+from ._where import reduce as _reduce_where
 
 _SUM = numbered("sum")
 _PROD = numbered("prod")
@@ -27,6 +28,8 @@ def sum(
     dtype: object = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     method: Method | None = None,
     device: str | None = None,
 ) -> ArrayT:
@@ -34,7 +37,8 @@ def sum(
 
     The result has the type of the elements if these are floats, `int64` if they are truth values or
     signed integers, and `uint64` if they are unsigned ones. Sums of `float16`, `bfloat16` and
-    `float32` are computed in 32 bits at least. The sum of no elements is 0.
+    `float32` are computed in 32 bits at least. The real and the imaginary parts of complex numbers
+    are summed apart. The sum of no elements is 0.
 
     Parameters
     ----------
@@ -44,11 +48,19 @@ def sum(
         The axis or the axes along which elements are reduced. All of them by default.
     dtype
         The type of the result. A sum of `float32` that is asked for as `float64` is computed in
-        64 bits.
+        64 bits. Sums of floats may be asked for as complex numbers.
     keepdims
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     method
         How the sum is computed. ``"reproducible"`` gives the exact sum, rounded once, and has the
         same bits on every device and in every order. ``"compensated"`` corrects rounding errors.
@@ -82,6 +94,11 @@ def sum(
     >>> wf.sum(np.array([1.0, 1e30, -1e30], dtype=np.float32), method="reproducible")
     array(1., dtype=float32)
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _SUM, x, axis, dtype, keepdims, out, method, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_SUM, x, axis, dtype, keepdims, out, 0.0, method, device)
     return result
 
@@ -94,11 +111,14 @@ def prod(
     dtype: object = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the product of elements.
 
-    The result has the type that a sum has. The product of no elements is 1.
+    The result has the type that a sum has. The product of no elements is 1. Products of complex
+    numbers are computed on the CPU alone.
 
     Parameters
     ----------
@@ -107,12 +127,19 @@ def prod(
     axis
         The axis or the axes along which elements are reduced. All of them by default.
     dtype
-        The type of the result. A sum of `float32` that is asked for as `float64` is computed in
-        64 bits.
+        The type of the result. Products of floats may be asked for as complex numbers.
     keepdims
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -134,6 +161,11 @@ def prod(
     >>> wf.prod(np.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     array([  6, 120])
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _PROD, x, axis, dtype, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_PROD, x, axis, dtype, keepdims, out, 0.0, None, device)
     return result
 
@@ -145,6 +177,8 @@ def max(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the greatest element.
@@ -161,6 +195,15 @@ def max(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced. It needs ``initial``, because an extreme of no elements is
+        not defined.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -185,6 +228,11 @@ def max(
     array([[9],
            [7]])
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _MAX, x, axis, None, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_MAX, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -196,6 +244,8 @@ def min(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    initial: complex | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return the least element.
@@ -212,6 +262,15 @@ def min(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    initial
+        A number that takes part in each result, also if there are no elements. It is converted to
+        the type of the result, which must hold it; as in NumPy, an integer drops what is behind
+        the point.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced. It needs ``initial``, because an extreme of no elements is
+        not defined.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -235,6 +294,11 @@ def min(
     >>> wf.min(np.array([2.0, np.nan, 1.0])), wf.nanmin(np.array([2.0, np.nan, 1.0]))
     (array(nan), array(1.))
     """
+    if initial is not None or where is not None:
+        selected: ArrayT = _reduce_where(
+            _MIN, x, axis, None, keepdims, out, None, device, initial, where
+        )
+        return selected
     result: ArrayT = _reduce(_MIN, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -250,8 +314,8 @@ def mean(
 ) -> ArrayT:
     """Return the mean of elements.
 
-    The result has the type of the elements if these are floats, else `float64`. The mean of no
-    elements is NaN.
+    The result has the type of the elements if these are floats or complex numbers, else `float64`.
+    The mean of no elements is NaN.
 
     Parameters
     ----------
@@ -503,11 +567,13 @@ def all(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return whether all elements are true, which is not zero.
 
-    A NaN is not zero. The result of no elements is true.
+    A NaN is not zero. The result of no elements is true. For complex numbers, memory is allocated
+    that has a truth value for each.
 
     Parameters
     ----------
@@ -519,6 +585,10 @@ def all(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -540,6 +610,11 @@ def all(
     >>> wf.all(np.array([[1, 0], [2, 3]]), axis=1)
     array([False,  True])
     """
+    if where is not None:
+        selected: ArrayT = _reduce_where(
+            _ALL, x, axis, None, keepdims, out, None, device, None, where
+        )
+        return selected
     result: ArrayT = _reduce(_ALL, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -551,6 +626,7 @@ def any(
     axis: Axis = None,
     keepdims: bool = False,
     out: ArrayT | None = None,
+    where: object = None,
     device: str | None = None,
 ) -> ArrayT:
     """Return whether any element is true, which is not zero.
@@ -567,6 +643,10 @@ def any(
         Whether the axes that are reduced stay, with the size 1.
     out
         An array that takes the result. Its shape and type are those of the result.
+    where
+        An array of bool of the same library, which is broadcast to the shape of ``x``. Elements
+        for which it is false take no part. The library of the arrays makes a copy of ``x`` for
+        this, in which they are replaced.
     device
         Where an array of the host is reduced: ``"cpu"``, ``"simulator"``, ``"cuda"`` or
         ``"cuda:N"``. The choice of `use` by default.
@@ -588,6 +668,11 @@ def any(
     >>> wf.any(np.array([[1, 0], [2, 3]]), axis=1)
     array([ True,  True])
     """
+    if where is not None:
+        selected: ArrayT = _reduce_where(
+            _ANY, x, axis, None, keepdims, out, None, device, None, where
+        )
+        return selected
     result: ArrayT = _reduce(_ANY, x, axis, None, keepdims, out, 0.0, None, device)
     return result
 
@@ -603,7 +688,7 @@ def count_nonzero(
 ) -> ArrayT:
     """Return the number of elements that are not zero.
 
-    A NaN is not zero.
+    A NaN is not zero. For complex numbers, memory is allocated that has a truth value for each.
 
     Parameters
     ----------

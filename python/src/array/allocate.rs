@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-use crate::dtype::Dtype;
+use crate::dtype::{ALL, Dtype};
 
 use super::{ArrayRef, Family, Place, exchange, family, numpy, own::Array};
 
@@ -65,7 +65,7 @@ fn torch<'py>(
     shape: &[i64],
 ) -> PyResult<Allocated<'py>> {
     static SCALAR: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
-    static OPTIONS: [PyOnceLock<Py<PyDict>>; 13] = [const { PyOnceLock::new() }; 13];
+    static OPTIONS: [PyOnceLock<Py<PyDict>>; ALL.len()] = [const { PyOnceLock::new() }; ALL.len()];
     let py = like.py();
     let method = like.getattr(intern!(py, "new_empty_strided"))?;
     let options = if own == dtype {
@@ -111,7 +111,7 @@ fn cupy<'py>(
 ) -> PyResult<Allocated<'py>> {
     static MAKE: Cached = Cached::new();
     static CURRENT: Cached = Cached::new();
-    static DTYPES: [Cached; 13] = [const { Cached::new() }; 13];
+    static DTYPES: [Cached; ALL.len()] = [const { Cached::new() }; ALL.len()];
     let Place::Cuda(ordinal) = place else {
         return Err(PyTypeError::new_err("arrays of CuPy are on a GPU"));
     };
@@ -135,7 +135,7 @@ fn cupy<'py>(
 
 fn numpy_array<'py>(py: Python<'py>, dtype: Dtype, shape: &[i64]) -> PyResult<Allocated<'py>> {
     static EMPTY: Cached = Cached::new();
-    static DTYPES: [Cached; 13] = [const { Cached::new() }; 13];
+    static DTYPES: [Cached; ALL.len()] = [const { Cached::new() }; ALL.len()];
     let empty = EMPTY.get(py, || py.import("numpy")?.getattr("empty"))?;
     let dtype = DTYPES[dtype as usize].get(py, || numpy_dtype(py, dtype))?;
     let object = empty.call1((PyTuple::new(py, shape)?, dtype))?;

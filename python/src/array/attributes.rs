@@ -35,7 +35,7 @@ fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<Dtype> {
 }
 
 /// Refuses a tensor of torch whose memory does not tell its values, or whose gradient is asked for.
-pub(super) fn check_torch(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(super) fn check_torch(tensor: &Bound<'_, PyAny>, dtype: Dtype) -> PyResult<()> {
     static IS_GRAD_ENABLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = tensor.py();
     if tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
@@ -54,17 +54,22 @@ pub(super) fn check_torch(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
             "the tensor is a lazily negated view: pass tensor.resolve_neg()",
         ));
     }
+    if dtype.is_complex() && tensor.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+        return Err(PyTypeError::new_err(
+            "the tensor is a lazily conjugated view: pass tensor.resolve_conj()",
+        ));
+    }
     Ok(())
 }
 
 /// A tensor of a torch that cannot lend it to C.
 pub(super) fn torch(tensor: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let py = tensor.py();
-    check_torch(tensor)?;
     if tensor.getattr(intern!(py, "is_sparse"))?.is_truthy()? {
         return Err(PyTypeError::new_err("a sparse tensor: pass tensor.to_dense()"));
     }
     let dtype = dtype_of(&tensor.getattr(intern!(py, "dtype"))?)?;
+    check_torch(tensor, dtype)?;
     let place = if tensor.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
         let device = tensor.getattr(intern!(py, "device"))?;
         Place::Cuda(device.getattr(intern!(py, "index"))?.extract()?)

@@ -101,20 +101,30 @@ pub(super) fn array(object: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
 
 /// The type of elements of this format of the module `struct`.
 fn dtype(format: &str, bytes: usize) -> PyResult<Dtype> {
-    let (order, letter) = match format.as_bytes() {
-        [letter] => (b'@', *letter),
-        [order, letter] => (*order, *letter),
-        _ => return Err(unsupported(&format!("the format {format:?}"))),
+    let refused = || unsupported(&format!("the format {format:?}"));
+    let (order, letters) = match format.as_bytes() {
+        [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), letters @ ..] => (*order, letters),
+        letters => (b'@', letters),
     };
-    let kind = match letter {
+    let kind = match letters {
+        // NumPy's spelling of complex numbers, and that of the newest versions of Python.
+        [b'Z', b'f' | b'd'] | [b'F' | b'D'] => b'c',
+        [letter] => kind(*letter),
+        _ => return Err(refused()),
+    };
+    if matches!(order, b'>' | b'!') && bytes > 1 {
+        return Err(super::interface::swapped());
+    }
+    Dtype::of_letter(kind, bytes).ok_or_else(refused)
+}
+
+/// The letter of array interfaces for a letter of the module `struct`, or 0.
+fn kind(letter: u8) -> u8 {
+    match letter {
         b'?' => b'b',
         b'b' | b'h' | b'i' | b'l' | b'q' | b'n' => b'i',
         b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' | b'c' => b'u',
         b'e' | b'f' | b'd' => b'f',
         _ => 0,
-    };
-    if matches!(order, b'>' | b'!') && bytes > 1 {
-        return Err(super::interface::swapped());
     }
-    Dtype::of_letter(kind, bytes).ok_or_else(|| unsupported(&format!("the format {format:?}")))
 }

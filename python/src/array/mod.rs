@@ -17,7 +17,7 @@ use pyo3::{
 };
 use smallvec::SmallVec;
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, complex_refused};
 
 pub(crate) use allocate::{Allocated, allocate, assign, cupy_stream, deliver, torch_stream};
 pub(crate) use family::{Family, TypeInfo, type_info};
@@ -75,12 +75,25 @@ pub(crate) struct ArrayRef {
 }
 
 impl ArrayRef {
+    /// The array that `object` is or offers, for a function that takes no complex elements.
+    pub(crate) fn real(
+        function: &str,
+        object: &Bound<'_, PyAny>,
+        info: &TypeInfo,
+    ) -> PyResult<Self> {
+        let array = Self::new(object, info)?;
+        if array.dtype.is_complex() {
+            return Err(complex_refused(function, array.dtype));
+        }
+        Ok(array)
+    }
+
     /// The array that `object` is or offers.
     pub(crate) fn new(object: &Bound<'_, PyAny>, info: &TypeInfo) -> PyResult<Self> {
         let lent = info.exchange.map(|api| exchange::array(api, object)).transpose()?.flatten();
         if let Some(array) = lent {
             if info.family == Family::Torch {
-                attributes::check_torch(object)?;
+                attributes::check_torch(object, array.dtype)?;
             }
             return Ok(array);
         }
@@ -112,6 +125,14 @@ impl ArrayRef {
              object with DLPack, __cuda_array_interface__, __array_interface__ or a buffer",
             object.get_type().name()?
         )))
+    }
+
+    /// Makes a complex array that of its real and imaginary parts, which are neighbours in memory,
+    /// along one more axis, the last one.
+    pub(crate) fn take_parts(&mut self) {
+        self.dtype = self.dtype.part();
+        self.shape.push(2);
+        self.strides.push(self.dtype.bytes() as i64);
     }
 
     /// The same array without what keeps its memory alive, to be read while this one lives.

@@ -8,7 +8,7 @@ use pyo3::{
     IntoPyObjectExt as _,
     exceptions::{PyBufferError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyComplex, PyDict, PyList, PyTuple},
 };
 
 use crate::{device, dtype::Dtype};
@@ -130,6 +130,14 @@ fn number<'py>(py: Python<'py>, dtype: Dtype, bytes: &[u8]) -> PyResult<Bound<'p
         Dtype::Bf16 => f64::from(read::<bf16>(bytes)).into_bound_py_any(py),
         Dtype::F32 => f64::from(read::<f32>(bytes)).into_bound_py_any(py),
         Dtype::F64 => read::<f64>(bytes).into_bound_py_any(py),
+        Dtype::C64 => {
+            let [real, imaginary] = read::<[f32; 2]>(bytes).map(f64::from);
+            Ok(PyComplex::from_doubles(py, real, imaginary).into_any())
+        }
+        Dtype::C128 => {
+            let [real, imaginary] = read::<[f64; 2]>(bytes);
+            Ok(PyComplex::from_doubles(py, real, imaginary).into_any())
+        }
     }
 }
 
@@ -216,12 +224,24 @@ impl Array {
         self.only(py)?.extract()
     }
 
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        let number = self.only(py)?;
+        match number.cast_into::<PyComplex>() {
+            Ok(number) => Ok(number),
+            Err(other) => Ok(PyComplex::from_doubles(py, other.into_inner().extract()?, 0.0)),
+        }
+    }
+
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.dtype.is_complex() {
+            return Err(PyTypeError::new_err("a complex number is no integer"));
+        }
         self.only(py)?.call_method0("__int__")
     }
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if self.dtype.is_float() || !self.shape.is_empty() {
+        let is_integer = !self.dtype.is_float() && !self.dtype.is_complex();
+        if !is_integer || !self.shape.is_empty() {
             return Err(PyTypeError::new_err("only an integer of 0 dimensions is an index"));
         }
         self.only(py)?.call_method0("__int__")

@@ -1,4 +1,4 @@
-//! Reductions of one array.
+//! One reduction of one array along axes, and the greatest elements along an axis.
 
 use pyo3::{
     IntoPyObjectExt as _,
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use warpfold::Buffer;
 
 use crate::{
-    array::{ArrayRef, Dims, Holder, Place, RawStream, TypeInfo, type_info},
+    array::{ArrayRef, Dims, Holder, RawStream, TypeInfo, type_info},
     axes::Axes,
     device::{self, Failure, Job, Laid, Target},
     dtype::Dtype,
@@ -25,80 +25,6 @@ use super::{
     running::{keep, sweep},
 };
 
-/// Reduces an array along some of its axes: `op` is the number of the operation.
-#[pyfunction]
-#[pyo3(signature = (op, x, axis, dtype, keepdims, out, correction, method, device))]
-#[expect(clippy::too_many_arguments, reason = "they are those of the functions in Python")]
-pub(crate) fn reduce<'py>(
-    py: Python<'py>,
-    op: usize,
-    x: &Bound<'py, PyAny>,
-    axis: Option<&Bound<'py, PyAny>>,
-    dtype: Option<&Bound<'py, PyAny>>,
-    keepdims: bool,
-    out: Option<&Bound<'py, PyAny>>,
-    correction: f64,
-    method: Option<&str>,
-    device: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Prepared { call, info, array, shape } =
-        Prepared::new(op, x, axis, dtype, keepdims, correction, method)?;
-    call.run(py, x, &info, array, &shape, out, device)
-}
-
-/// A reduction of an array along axes that is possible.
-pub(super) struct Prepared {
-    call: Call,
-    info: TypeInfo,
-    array: ArrayRef,
-    /// The shape of the results.
-    shape: Dims,
-}
-
-impl Prepared {
-    pub(super) fn new(
-        op: usize,
-        x: &Bound<'_, PyAny>,
-        axis: Option<&Bound<'_, PyAny>>,
-        dtype: Option<&Bound<'_, PyAny>>,
-        keepdims: bool,
-        correction: f64,
-        method: Option<&str>,
-    ) -> PyResult<Self> {
-        let op = with_method(Op::of_number(op)?, method)?;
-        let info = type_info(x)?;
-        let array = ArrayRef::new(x, &info)?;
-        let axes = Axes::new(axis, array.rank())?;
-        if matches!(op, Op::ArgMin | Op::ArgMax) && axis.is_some() && axes.reduced().len() != 1 {
-            return Err(PyTypeError::new_err(format!("{} takes one axis or None", op.name())));
-        }
-        let op = op.for_dtype(array.dtype)?;
-        let results = op.result_as(array.dtype, dtype.map(Dtype::parse).transpose()?)?;
-        let shape = axes.shape(&array.shape, keepdims);
-        Ok(Self { call: Call { op, correction, axes, results }, info, array, shape })
-    }
-
-    /// Reduces the array on a simulator, to which it is copied.
-    pub(super) fn on_simulator<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        target: &'static Target,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let Self { call, info, array, shape } = self;
-        if let Place::Cuda(ordinal) = array.place {
-            return Err(PyValueError::new_err(format!(
-                "the array is on the GPU {ordinal}, and the simulator takes arrays of the host: \
-                 copy it there first"
-            )));
-        }
-        call.check_length(array, shape)?;
-        let results = call.results(x, info, array, shape, None)?;
-        call.on_copies(py, target, array, &results)?;
-        deliver(py, results, x, info, array)
-    }
-}
-
 /// The greatest or the least few elements of an array along an axis, with their indices.
 #[pyfunction]
 pub(crate) fn topk<'py>(
@@ -110,7 +36,7 @@ pub(crate) fn topk<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let info = type_info(x)?;
-    let mut array = ArrayRef::new(x, &info)?;
+    let mut array = ArrayRef::real("topk", x, &info)?;
     let axes = Axes::new(Some(axis), array.rank())?;
     let [along] = axes.reduced()[..] else {
         return Err(PyTypeError::new_err("topk takes one axis"));
@@ -135,8 +61,8 @@ pub(crate) fn topk<'py>(
     let op = Op::Top { k, is_largest };
     let mut axes = SmallVec::<[bool; 6]>::from_elem(false, last + 1);
     axes[last] = true;
-    let results = op.result(array.dtype);
-    let call = Call { op, correction: 0.0, axes: Axes::of(axes), results };
+    let (own, results) = (array.dtype, op.result(array.dtype));
+    let call = Call { op, correction: 0.0, axes: Axes::of(axes), own, results };
     let pair = call.run(py, x, &info, array, &shape, None, device)?;
     if along == last {
         return Ok(pair);
@@ -162,33 +88,14 @@ pub(crate) fn topk<'py>(
     (moved(0)?, moved(1)?).into_bound_py_any(py)
 }
 
-/// The operation, if this method is asked for.
-fn with_method(op: Op, method: Option<&str>) -> PyResult<Op> {
-    let Some(method) = method else { return Ok(op) };
-    if op != Op::Sum(Method::Fast) {
-        return Err(PyTypeError::new_err(format!("{} takes no method", op.name())));
-    }
-    Ok(Op::Sum(match method {
-        "fast" => Method::Fast,
-        "reproducible" => Method::Reproducible,
-        "compensated" => Method::Compensated,
-        "wide" => Method::Wide,
-        "checked" => Method::Checked,
-        method => {
-            return Err(PyValueError::new_err(format!(
-                "method is {method:?}: it is \"fast\", \"reproducible\", \"compensated\", \"wide\" \
-                 or \"checked\""
-            )));
-        }
-    }))
-}
-
 /// A reduction, with all but its arrays.
-struct Call {
-    op: Op,
-    correction: f64,
-    axes: Axes,
-    results: [Dtype; 2],
+pub(super) struct Call {
+    pub(super) op: Op,
+    pub(super) correction: f64,
+    pub(super) axes: Axes,
+    /// The type of the elements of the array that is passed, whose parts may be what is reduced.
+    pub(super) own: Dtype,
+    pub(super) results: [Dtype; 2],
 }
 
 impl Call {
@@ -196,7 +103,7 @@ impl Call {
         clippy::too_many_arguments,
         reason = "they are what the functions above have found out"
     )]
-    fn run<'py>(
+    pub(super) fn run<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
@@ -206,8 +113,8 @@ impl Call {
         out: Option<&Bound<'py, PyAny>>,
         device: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.check_length(&array, shape)?;
         let runner = Runner::new(py, &array, device)?;
+        self.check(&array, shape, runner)?;
         let results = self.results(x, info, &array, shape, out)?;
         match runner {
             Runner::Host => self.on_host(py, &array, &results)?,
@@ -235,9 +142,17 @@ impl Call {
         Ok(delivered)
     }
 
-    /// Refuses what has no result because there are no elements.
-    fn check_length(&self, array: &ArrayRef, shape: &Dims) -> PyResult<()> {
+    /// Refuses what has no result because there are no elements, or because there is no kernel.
+    pub(super) fn check(&self, array: &ArrayRef, shape: &Dims, runner: Runner) -> PyResult<()> {
         let op = self.op;
+        if array.dtype.is_complex() && runner != Runner::Host {
+            return Err(PyTypeError::new_err(format!(
+                "a {} of {} is computed on the CPU alone: copy the array to the host, and pass \
+                 device=\"cpu\"",
+                op.name(),
+                array.dtype.name()
+            )));
+        }
         let length = self.axes.length(&array.shape);
         let is_top = matches!(op, Op::Top { .. });
         if length == 0 && op.of_nothing().is_none() && !is_top && !shape.contains(&0) {
@@ -250,7 +165,7 @@ impl Call {
     }
 
     /// Arrays for the results.
-    fn results<'py>(
+    pub(super) fn results<'py>(
         &self,
         x: &Bound<'py, PyAny>,
         info: &TypeInfo,
@@ -261,14 +176,14 @@ impl Call {
         let mut results = SmallVec::new();
         for &dtype in &self.results[..self.op.outputs()] {
             let made = (dtype, shape.clone());
-            results.push(Array::new(x, (info.family, array.dtype), &[array], made, out)?);
+            results.push(Array::new(x, (info.family, self.own), &[array], made, out)?);
         }
         Ok(results)
     }
 
     fn job(&self) -> Job<'_> {
-        let Self { op, correction, ref axes, results } = *self;
-        Job { op, correction, axes, results }
+        let Self { op, correction, ref axes, results, .. } = *self;
+        Job { op, correction, axes, results: results.map(Dtype::part) }
     }
 
     fn on_host(&self, py: Python<'_>, array: &ArrayRef, results: &[Array<'_>]) -> PyResult<()> {
@@ -307,7 +222,7 @@ impl Call {
     }
 
     /// Reduces a copy of an array of the host, and copies the results back.
-    fn on_copies(
+    pub(super) fn on_copies(
         &self,
         py: Python<'_>,
         target: &'static Target,
@@ -364,7 +279,7 @@ impl Call {
 }
 
 /// The results for Python: one array, or a pair.
-fn deliver<'py>(
+pub(super) fn deliver<'py>(
     py: Python<'py>,
     results: SmallVec<[Array<'py>; 2]>,
     x: &Bound<'py, PyAny>,

@@ -5,7 +5,7 @@ use warpfold::testing::{Instrument, Observation, Seen};
 
 use crate::device;
 
-use super::along::Prepared;
+use super::steps::Prepared;
 
 /// What was observed of a launch: the kernel, the grid, the block, the bytes of shared memory, the
 /// counters by their names, and the findings. A finding is its severity, its class, and its text.

@@ -50,7 +50,7 @@ impl<'py> Result<'py> {
                 ));
             }
         }
-        if array.is_contiguous() && array.address.is_multiple_of(dtype.bytes() as u64) {
+        if array.is_contiguous() && array.address.is_multiple_of(dtype.part().bytes() as u64) {
             let (object, address) = (out.clone(), array.address);
             return Ok(Self { object, address, dtype, shape, copied_to: None, is_given: true });
         }
@@ -60,19 +60,48 @@ impl<'py> Result<'py> {
         Ok(Self { object, address, dtype, shape, copied_to, is_given: true })
     }
 
-    /// The array as an output on the host.
+    /// The array as an output on the host. If it is complex, its parts are along one more axis.
     pub(super) fn output(&self) -> Output {
-        Output {
-            address: self.address,
-            dtype: self.dtype,
-            shape: self.shape.clone(),
-            strides: ArrayRef::c_strides(&self.shape, self.dtype.bytes()),
+        let (address, dtype) = (self.address, self.dtype.part());
+        let mut shape = self.shape.clone();
+        if self.dtype.is_complex() {
+            shape.push(2);
         }
+        let strides = ArrayRef::c_strides(&shape, dtype.bytes());
+        Output { address, dtype, shape, strides }
     }
 
     /// The number of bytes.
     pub(super) fn bytes(&self) -> usize {
         self.shape.iter().product::<i64>() as usize * self.dtype.bytes()
+    }
+
+    /// Writes real numbers, which are one behind the other, into this complex array.
+    pub(super) fn widen(&self, numbers: &Bound<'py, PyAny>) -> PyResult<()> {
+        let array = ArrayRef::new(numbers, &type_info(numbers)?)?;
+        if array.place == Place::Host {
+            let bytes = self.dtype.part().bytes();
+            for number in 0..array.len() as usize {
+                let from = array.address as usize + number * bytes;
+                let to = self.address as usize + 2 * number * bytes;
+                let from = std::ptr::with_exposed_provenance::<u8>(from);
+                let to = std::ptr::with_exposed_provenance_mut::<u8>(to);
+                // SAFETY: there are as many complex numbers as real ones, each of which is half as
+                // long. Both arrays were allocated for this call, or do not overlap.
+                unsafe {
+                    to.copy_from_nonoverlapping(from, bytes);
+                    to.add(bytes).write_bytes(0, bytes);
+                }
+            }
+            return Ok(());
+        }
+        match type_info(&self.object)?.family {
+            family @ (Family::Torch | Family::Cupy) => assign(&self.object, family, numbers),
+            _ => Err(PyTypeError::new_err(
+                "on a GPU, real results become complex in arrays of torch and CuPy alone: cast the \
+                 result",
+            )),
+        }
     }
 
     /// The results for Python.

@@ -37,7 +37,7 @@ pub(crate) fn dot<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (info, second_info) = (type_info(a)?, type_info(b)?);
-    let mut arrays = [ArrayRef::new(a, &info)?, ArrayRef::new(b, &second_info)?];
+    let mut arrays = [ArrayRef::real("dot", a, &info)?, ArrayRef::real("dot", b, &second_info)?];
     let [first, second] = &arrays;
     if first.place != second.place {
         return Err(PyValueError::new_err("the arrays are on different devices"));

@@ -23,7 +23,7 @@ use super::{
 /// An array of one axis, which a call named so needs.
 pub(super) fn vector(object: &Bound<'_, PyAny>, what: &str) -> PyResult<(ArrayRef, TypeInfo)> {
     let info = type_info(object)?;
-    let array = ArrayRef::new(object, &info)?;
+    let array = ArrayRef::real("a reduction by offsets or keys", object, &info)?;
     if array.rank() != 1 {
         return Err(PyValueError::new_err(format!(
             "{what} are an array of one axis, and not of {}",

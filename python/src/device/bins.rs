@@ -1,18 +1,16 @@
 //! Counts and sums of bins on a device.
 
-use half::{bf16, f16};
 use warpfold::{
     Device, RawSlice, RawSliceMut, Stream, Sum,
     reducer::{BinKey, BinOperation, BinStatus, Error, Item},
 };
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, with_type};
 
 use super::{
     Failure, Laid,
     finish::{Finish, Places},
     gpu::Target,
-    kernels::with_type,
     plan::{converted, wide},
     session::Locked,
 };
@@ -34,33 +32,9 @@ pub(crate) struct Binned<'a> {
     pub(crate) is_checked: bool,
 }
 
-/// Calls a generic function with the unsigned type of the size of a key, which gives the same bins:
-/// a negative key is one that is too large.
-macro_rules! with_key {
-    ($dtype:expr, $k:ident => $call:expr) => {
-        match $dtype {
-            Dtype::U8 | Dtype::Bool => {
-                type $k = u8;
-                $call
-            }
-            Dtype::U16 => {
-                type $k = u16;
-                $call
-            }
-            Dtype::I32 | Dtype::U32 => {
-                type $k = u32;
-                $call
-            }
-            Dtype::I64 | Dtype::U64 => {
-                type $k = u64;
-                $call
-            }
-            dtype => {
-                let (op, cast) = ("bincount", "int32");
-                return Err(Failure::NoKernel { op, dtype: dtype.name(), cast });
-            }
-        }
-    };
+/// The error for keys of a type for which there is no kernel.
+fn no_keys(dtype: Dtype) -> Failure {
+    Failure::NoKernel { op: "bincount", dtype: dtype.name(), cast: "int32" }
 }
 
 /// Where the launches of bins read and write.
@@ -130,15 +104,17 @@ pub(crate) unsafe fn bins(
         Finish::fill(Dtype::U64).launch(target, session, places)?;
         let launch = Launch { device: &target.device, stream: session.stream, job, out, status };
         match job.weights {
-            None => with_key!(job.keys.dtype, K => launch.counts::<K>()?),
+            None => with_type!(job.keys.dtype, keys, K => launch.counts::<K>())
+                .ok_or_else(|| no_keys(job.keys.dtype))??,
             Some(weights) => {
-                let summed = with_type!(weights.dtype, [
-                    Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16, Bf16 bf16,
-                    F32 f32, F64 f64
-                ], T => with_key!(job.keys.dtype, K => launch.sums::<K, T>(weights)?));
+                let keys = job.keys.dtype;
+                let summed = with_type!(weights.dtype, ranked, T => {
+                    with_type!(keys, keys, K => launch.sums::<K, T>(weights))
+                        .ok_or_else(|| no_keys(keys))
+                });
                 let (op, cast) = ("bincount with weights", "int32");
                 let dtype = weights.dtype.name();
-                summed.ok_or(Failure::NoKernel { op, dtype, cast })?;
+                summed.ok_or(Failure::NoKernel { op, dtype, cast })???;
             }
         }
         if let Some(finish) = finish {

@@ -1,13 +1,12 @@
 //! Which operations the library has for which types of elements.
 
-use half::{bf16, f16};
 use warpfold::{
     ArgMaximum, ArgMinimum, BottomK, CheckedSum, CompensatedSum, CountNonzero, Device, Max, MaxAbs,
     Maximum, Min, MinMax, Minimum, Moments, NanSum, Product, ReproducibleSum, SoftmaxStats, Sum,
     SumAbs, SumSquares, TopK, WideSum,
 };
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, with_type};
 
 use super::{
     Failure,
@@ -47,40 +46,6 @@ pub(super) enum Reduction {
 
 /// The number of operations.
 pub(super) const KERNELS: usize = Reduction::Bottom8 as usize + 1;
-
-/// Calls a generic function with one of these types of elements, if it is that of `$dtype`.
-macro_rules! with_type {
-    ($dtype:expr, [$($variant:ident $type:ty),*], $t:ident => $call:expr) => {
-        match $dtype {
-            $(Dtype::$variant => { type $t = $type; Some($call) })*
-            #[allow(unreachable_patterns, reason = "some lists have all types")]
-            _ => None,
-        }
-    };
-    ($dtype:expr, all, $t:ident => $call:expr) => {
-        with_type!($dtype, [
-            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16,
-            Bf16 bf16, F32 f32, F64 f64
-        ], $t => $call)
-    };
-    ($dtype:expr, integers, $t:ident => $call:expr) => {
-        with_type!($dtype, [
-            Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64
-        ], $t => $call)
-    };
-    ($dtype:expr, floats, $t:ident => $call:expr) => {
-        with_type!($dtype, [F16 f16, Bf16 bf16, F32 f32, F64 f64], $t => $call)
-    };
-    ($dtype:expr, narrow, $t:ident => $call:expr) => {
-        with_type!($dtype, [F16 f16, Bf16 bf16, F32 f32], $t => $call)
-    };
-    ($dtype:expr, ranked, $t:ident => $call:expr) => {
-        with_type!($dtype, [
-            Bool u8, U8 u8, I32 i32, U32 u32, I64 i64, U64 u64, F16 f16, Bf16 bf16, F32 f32, F64 f64
-        ], $t => $call)
-    };
-}
-pub(super) use with_type;
 
 /// Makes a reducer of an operation: `$make` is a method of [`Device`].
 macro_rules! make {

@@ -1,18 +1,20 @@
 //! Reductions of runs of equal neighbouring keys on a device.
 
-use half::{bf16, f16};
 use warpfold::{
     Device, Maximum, Minimum, Moments, Product, RawSlice, RawSliceMut, Sum,
     reducer::{Error, Item, Key, SegmentOperation},
 };
 
-use crate::{dtype::Dtype, op::Op};
+use crate::{
+    dtype::{Dtype, with_type},
+    op::Op,
+};
 
 use super::{
     Failure, Laid,
     finish::{Finish, Load, Places, Step},
     gpu::Target,
-    kernels::{Reduction, missing, with_type},
+    kernels::{Reduction, missing},
     plan::{Made, Part, plan},
     segments::finishes,
     session::Locked,

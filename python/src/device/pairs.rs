@@ -1,18 +1,19 @@
 //! Dot products on a device.
 
-use half::{bf16, f16};
 use warpfold::{
     Device, Dot, RawSlice, RawSliceMut, Stream,
     reducer::{Error, Item, Operation, Pair, Reducer, RowReducer},
 };
 
-use crate::{axes::Axes, dtype::Dtype};
+use crate::{
+    axes::Axes,
+    dtype::{Dtype, with_type},
+};
 
 use super::{
     Failure, Laid,
     finish::{Finish, Places, fill_bits},
     gpu::Target,
-    kernels::with_type,
     plan::{converted, wide},
     session::Locked,
 };

@@ -41,6 +41,7 @@ pub(super) fn wide(dtype: Dtype) -> Dtype {
         Kind::Unsigned => Dtype::U64,
         Kind::Float if dtype == Dtype::F64 => Dtype::F64,
         Kind::Float => Dtype::F32,
+        Kind::Complex => Dtype::whole_complex(),
     }
 }
 

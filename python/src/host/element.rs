@@ -87,61 +87,12 @@ floats! {
     f64, 0.0;
 }
 
-/// Calls a generic function with the type of elements that a [`Dtype`](crate::dtype::Dtype) names.
-/// Truth values are bytes.
+/// Calls a generic function with the type of elements that a [`Dtype`](crate::dtype::Dtype) names,
+/// which is not complex.
 macro_rules! with_element {
     ($dtype:expr, $type:ident => $call:expr) => {{
-        use $crate::dtype::Dtype;
-        match $dtype {
-            Dtype::Bool | Dtype::U8 => {
-                type $type = u8;
-                $call
-            }
-            Dtype::I8 => {
-                type $type = i8;
-                $call
-            }
-            Dtype::I16 => {
-                type $type = i16;
-                $call
-            }
-            Dtype::U16 => {
-                type $type = u16;
-                $call
-            }
-            Dtype::I32 => {
-                type $type = i32;
-                $call
-            }
-            Dtype::U32 => {
-                type $type = u32;
-                $call
-            }
-            Dtype::I64 => {
-                type $type = i64;
-                $call
-            }
-            Dtype::U64 => {
-                type $type = u64;
-                $call
-            }
-            Dtype::F16 => {
-                type $type = half::f16;
-                $call
-            }
-            Dtype::Bf16 => {
-                type $type = half::bf16;
-                $call
-            }
-            Dtype::F32 => {
-                type $type = f32;
-                $call
-            }
-            Dtype::F64 => {
-                type $type = f64;
-                $call
-            }
-        }
+        let called = $crate::dtype::with_type!($dtype, all, $type => $call);
+        called.unwrap_or_else(|| $crate::dtype::Dtype::whole_complex())
     }};
 }
 pub(super) use with_element;

@@ -146,6 +146,18 @@ impl<T: Element> Fold<T> for FloatProduct {
     }
 }
 
+/// The product of complex numbers, by the real and the imaginary part.
+pub(super) struct ComplexProduct(pub(super) [f64; 2]);
+
+impl<T: Element> Fold<[T; 2]> for ComplexProduct {
+    fn push(&mut self, elements: &[[T; 2]]) {
+        self.0 = elements.iter().fold(self.0, |[a, b], number| {
+            let [c, d] = number.map(T::float);
+            [a * c - b * d, a * d + b * c]
+        });
+    }
+}
+
 /// The number of elements for which a condition holds.
 pub(super) struct Count<M> {
     pub(super) count: u64,

@@ -12,8 +12,9 @@ use crate::{
 use super::{
     element::{Element, with_element},
     fold::{
-        Both, CheckedSum, CompensatedSum, Count, Deviations, ExactSum32, ExactSum64, Exponentials,
-        Extreme, FloatProduct, FloatSum, Numbers, Place, WrappingProduct, WrappingSum,
+        Both, CheckedSum, CompensatedSum, ComplexProduct, Count, Deviations, ExactSum32,
+        ExactSum64, Exponentials, Extreme, FloatProduct, FloatSum, Numbers, Place, WrappingProduct,
+        WrappingSum,
     },
     top::Top,
     value::{Output, Value},
@@ -38,7 +39,32 @@ pub(crate) unsafe fn reduce(
 ) -> Result<(), Overflow> {
     let rows = Rows::new(array, axes);
     // SAFETY: the caller's contract.
-    unsafe { rows_of(op, correction, array.dtype, &rows, outputs) }
+    unsafe {
+        match array.dtype {
+            // A product is the only reduction of complex numbers that is not one of their parts.
+            Dtype::C64 => products_of::<f32>(&rows, &outputs[0]),
+            Dtype::C128 => products_of::<f64>(&rows, &outputs[0]),
+            dtype => return rows_of(op, correction, dtype, &rows, outputs),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the products of rows of complex numbers, whose parts are of type `T`. The parts of the
+/// results are along the last axis of the output.
+///
+/// # Safety
+///
+/// As for [`reduce`].
+unsafe fn products_of<T: Element>(rows: &Rows, output: &Output) {
+    let done = |row: usize, product: ComplexProduct| {
+        for (place, part) in (2 * row..).zip(product.0) {
+            // SAFETY: the caller's contract.
+            unsafe { output.write(place, Value::Float(part)) };
+        }
+    };
+    // SAFETY: the caller's contract; the parts of a complex number are neighbours.
+    unsafe { rows.each::<[T; 2], _>(|_| ComplexProduct([1.0, 0.0]), done) };
 }
 
 /// Reduces rows, whose elements are of this type.
@@ -262,6 +288,6 @@ pub(crate) fn fits(dtype: Dtype, number: i128) -> bool {
         crate::dtype::Kind::Unsigned | crate::dtype::Kind::Bool => {
             (0..1i128 << bits).contains(&number)
         }
-        crate::dtype::Kind::Float => true,
+        crate::dtype::Kind::Float | crate::dtype::Kind::Complex => true,
     }
 }

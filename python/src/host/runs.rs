@@ -147,6 +147,7 @@ impl Value {
         let is_max = matches!(op, Op::Max | Op::NanMax);
         match (op, dtype.kind()) {
             (Op::ArgMin | Op::ArgMax, _) => Self::Signed(-1),
+            (_, Kind::Complex) => Dtype::whole_complex(),
             (_, Kind::Float) if is_max => Self::Float(f64::NEG_INFINITY),
             (_, Kind::Float) => Self::Float(f64::INFINITY),
             (_, Kind::Signed) if is_max => Self::Signed(i64::MIN >> (64 - bits)),

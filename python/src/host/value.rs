@@ -71,6 +71,7 @@ impl Output {
                 Dtype::Bf16 => place.cast::<bf16>().write_unaligned(bf16::from_f64(value.float())),
                 Dtype::F32 => place.cast::<f32>().write_unaligned(value.float() as f32),
                 Dtype::F64 => place.cast::<f64>().write_unaligned(value.float()),
+                Dtype::C64 | Dtype::C128 => Dtype::whole_complex(),
             }
         }
     }

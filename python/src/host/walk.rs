@@ -1,10 +1,9 @@
 //! The rows of an array on the host: the elements that one result is made of.
 
+use bytemuck::Pod;
 use smallvec::SmallVec;
 
 use crate::{array::ArrayRef, axes::Axes};
-
-use super::element::Element;
 
 /// Elements that are copied at once if they are not neighbours.
 const CHUNK: usize = 512;
@@ -105,7 +104,7 @@ impl Rows {
     /// # Safety
     ///
     /// The array is there, and its elements are of type `T`.
-    pub(super) unsafe fn each<T: Element, F: Fold<T>>(
+    pub(super) unsafe fn each<T: Pod, F: Fold<T>>(
         &self,
         mut make: impl FnMut(usize) -> F,
         mut done: impl FnMut(usize, F),
@@ -143,7 +142,7 @@ impl Rows {
     }
 
     /// Gives the elements of one row to a fold.
-    unsafe fn row<T: Element, F: Fold<T>>(&self, row: usize, fold: &mut F) {
+    unsafe fn row<T: Pod, F: Fold<T>>(&self, row: usize, fold: &mut F) {
         let first = self.address.wrapping_add_signed(self.kept.offset(row));
         let along = self.reduced.fastest();
         let runs = self.reduced.count() / along.size;
@@ -171,7 +170,7 @@ impl Rows {
     }
 
     /// Gives the elements of neighbouring rows to their folds.
-    unsafe fn tile<T: Element, F: Fold<T>>(&self, row: usize, across: i64, folds: &mut [F]) {
+    unsafe fn tile<T: Pod, F: Fold<T>>(&self, row: usize, across: i64, folds: &mut [F]) {
         let first = self.address.wrapping_add_signed(self.kept.offset(row));
         let length = self.reduced.count();
         let along = self.reduced.fastest();
@@ -198,7 +197,7 @@ impl Rows {
 }
 
 /// Reads an element, which need not be aligned.
-pub(super) unsafe fn read<T: Element>(address: u64) -> T {
+pub(super) unsafe fn read<T: Pod>(address: u64) -> T {
     let pointer = std::ptr::with_exposed_provenance::<T>(address as usize);
     // SAFETY: the caller's contract: there is an element of this type.
     unsafe { pointer.read_unaligned() }

@@ -15,6 +15,7 @@ def calls(x: npt.NDArray[np.float32], keys: npt.NDArray[np.int64]) -> npt.NDArra
     best: wf.TopK = wf.topk(x, 5, largest=False)
     runs: wf.KeyRuns = wf.reduce_by_key(keys, x, "max")
     wf.norm(x, ord=float("inf"))
+    wf.max(x, axis=0, initial=-1.0, where=x < 3)
     wf.var(x, correction=1, out=x)
     wf.bincount(keys, weights=keys, minlength=5)
     wf.segment_reduce(x, keys, "argmax", check=False)

@@ -2,8 +2,8 @@
 //! reduction of its own shard by the slower GPU alone. The difference is what the exchange adds.
 //!
 //! Each measurement is a graph of some calls with the same shards on each GPU. The time of all GPUs
-//! together is that of the first one. Results are checked before the calls are timed. `bench/peers/groups.py` times
-//! PyTorch and NCCL in the same way.
+//! together is that of the first one. Results are checked before the calls are timed.
+//! `bench/peers/groups.py` times PyTorch and NCCL in the same way.
 //!
 //! Two more tables say how much sooner all GPUs reduce an array than one of them, and what a sum in
 //! a tree costs beside a plain one.

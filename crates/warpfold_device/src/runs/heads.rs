@@ -20,6 +20,9 @@ static mut HEADS: [MaybeUninit<u32>; (THREADS / WARP * MOST_ROWS) as usize] =
 /// The most loads of a thread that are under way at a time.
 const MOST_LOADS: usize = 16;
 
+/// Words of lower blocks that a lane asks for at once.
+const AT_ONCE: usize = 8;
+
 /// Rows of a step. A warp with few rows leaves the steps out that would find nothing, and a warp
 /// with many rows decides only once for each step.
 const STEP: usize = 4;
@@ -227,7 +230,7 @@ pub unsafe fn heads<T: Bits, H: Head>(
             }
         }
 
-        let Place { before, end } = place(all.into(), MOST, words);
+        let Place { before, end } = place::<AT_ONCE>(all.into(), MOST, words);
         if block == last && tid == 0 {
             out.runs.write(end);
             write_offset(out.offsets, out.log, end, n);

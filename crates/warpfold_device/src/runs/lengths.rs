@@ -11,6 +11,10 @@ use cuda_std::{thread, warp};
 /// How many lengths a thread loads before it uses the first one.
 pub const LENGTHS: u32 = 8;
 
+/// Words of lower blocks that a lane asks for at once. A thread has no registers for more, because
+/// it keeps its lengths.
+const AT_ONCE: usize = 1;
+
 /// In the status of spans: a wrong span, and not one with too many elements before its end. A wrong
 /// span is the greater number, and so the one that is kept.
 pub const IS_WRONG: u64 = 1 << 63;
@@ -158,7 +162,7 @@ unsafe fn offsets(
             sum += warp::warp_shuffle_idx(u32::MAX, until, WARP - 1, WARP).0;
         });
 
-        let Place { before, end } = place(sum, most, words);
+        let Place { before, end } = place::<AT_ONCE>(sum, most, words);
         each(LENGTHS as usize, |i| {
             if index(i) < there {
                 let number = first + u64::from(index(i));

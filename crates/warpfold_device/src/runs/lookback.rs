@@ -2,10 +2,10 @@
 //!
 //! Each block has a word, in which it leaves its own number first, and later the sum of the numbers
 //! up to its own. To find what is before it, a block looks back over the words of the blocks before
-//! it, 32 at a time, until it meets a sum. If there are few blocks, each of them asks for the numbers
-//! of all lower blocks at once instead, because then no block waits for what another one has found
-//! by waiting. (D. Merrill and M. Garland, "Single-pass Parallel Prefix
-//! Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002.)
+//! it, 32 at a time, until it meets a sum. If there are few blocks, each of them asks for the
+//! numbers of all lower blocks at once instead, because then no block waits for what another one
+//! has found by waiting. (D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with
+//! Decoupled Look-back", NVIDIA Technical Report NVR-2016-002.)
 //!
 //! Relaxed accesses are enough, because number and tag are one 64-bit access, as in
 //! [`grid_reduction`](crate::grid_reduction::Polled). A block waits only for lower blocks. Many
@@ -27,12 +27,6 @@ const SUM: u64 = 1 << 63;
 /// overflow.
 pub const MOST: u64 = (1 << 56) - 1;
 
-/// Words that each lane asks for at once if there are few blocks.
-const AT_ONCE: usize = 8;
-
-/// The most blocks that are few.
-pub(super) const FEW: u32 = WARP * AT_ONCE as u32;
-
 /// The word of a block. The first word counts the blocks that have looked back.
 #[inline(always)]
 fn word_of(words: *mut u64, block: u32) -> *mut u64 {
@@ -40,13 +34,18 @@ fn word_of(words: *mut u64, block: u32) -> *mut u64 {
 }
 
 /// The sum of the numbers of all lower blocks, of which a sum above `most` becomes `most`. `own` is
-/// the number of this block.
+/// the number of this block. The blocks are few if each lane has at most `AT_ONCE` words of them.
 ///
 /// # Safety
 /// One whole warp of each block calls this, once, with the same numbers in all lanes. The launch
 /// keeps [its contract](super#the-launchs-contract).
 #[inline(always)]
-pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> u64 {
+pub(super) unsafe fn before<const AT_ONCE: usize>(
+    own: u64,
+    most: u64,
+    words: *mut u64,
+    lane: u32,
+) -> u64 {
     let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
     let post = |value: u64| {
         // No block looks for the word of the last one.
@@ -60,9 +59,9 @@ pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> 
         return 0;
     }
     post(OWN | own);
-    if last < FEW {
+    if last < WARP * AT_ONCE as u32 {
         // SAFETY: the caller's contract.
-        return unsafe { before_few(most, words, lane) };
+        return unsafe { before_few::<AT_ONCE>(most, words, lane) };
     }
     let mut sum = 0;
     // The blocks from this one on are in the sum.
@@ -97,12 +96,12 @@ pub(super) unsafe fn before(own: u64, most: u64, words: *mut u64, lane: u32) -> 
     sum
 }
 
-/// The sum of the numbers of all lower blocks, as [`before`], if there are at most [`FEW`] blocks.
+/// The sum of the numbers of all lower blocks, as [`before`], if there are few blocks.
 ///
 /// # Safety
 /// As for [`before`]. This block is not block 0, and has left its own number.
 #[inline(always)]
-unsafe fn before_few(most: u64, words: *mut u64, lane: u32) -> u64 {
+unsafe fn before_few<const AT_ONCE: usize>(most: u64, words: *mut u64, lane: u32) -> u64 {
     let block = thread::block_idx_x();
     // SAFETY: all words are those of lower blocks. All lanes take the same branches, except where
     // no lane calls another.

@@ -13,9 +13,10 @@
 //! comes before a tile is only a number: of heads, or of elements. Blocks pass it on by tagged
 //! words in memory (`lookback.rs`). A block that waits for lower ones asks for nothing, so a large
 //! array has large tiles: then a block reads for much longer than it waits. A small array has
-//! small tiles, so that many multiprocessors read it. A thread needs one bit for each of its keys. The heads that a warp finds first are listed in shared memory, with their
-//! keys, and where there are more, the warp reads their keys again. The results are written in
-//! order, by neighbouring lanes to neighbouring places.
+//! small tiles, so that many multiprocessors read it. A thread needs one bit for each of its keys.
+//! The heads that a warp finds first are listed in shared memory, with their keys, and where there
+//! are more, the warp reads their keys again. The results are written in order, by neighbouring
+//! lanes to neighbouring places.
 //!
 //! # The launch's contract
 //!
@@ -64,13 +65,13 @@ struct Place {
 }
 
 /// The place of this warp, whose number is `own`. No sum exceeds `most`: a greater one becomes
-/// `most`.
+/// `most`. Up to 32 times `AT_ONCE` blocks ask for all lower numbers at once.
 ///
 /// # Safety
 /// All threads of the grid call this, once, and those of a warp bring the same number. The launch
 /// keeps [its contract](self#the-launchs-contract).
 #[inline(always)]
-unsafe fn place(own: u64, most: u64, words: *mut u64) -> Place {
+unsafe fn place<const AT_ONCE: usize>(own: u64, most: u64, words: *mut u64) -> Place {
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
     let numbers = (&raw mut NUMBERS).cast::<u64>();
@@ -88,7 +89,7 @@ unsafe fn place(own: u64, most: u64, words: *mut u64) -> Place {
             all += number;
         });
         if warp_of_block == 0 {
-            let before_tile = lookback::before(all.min(most), most, words, lane);
+            let before_tile = lookback::before::<AT_ONCE>(all.min(most), most, words, lane);
             if lane == 0 {
                 *numbers.add(WARPS) = before_tile;
             }

@@ -16,8 +16,10 @@ derivatives, which have derivatives themselves:
 - `topk` for the values, `bincount` for the weights, and ``"sum"`` and ``"mean"`` of
   `segment_reduce` and `reduce_by_key`. Their other reductions raise a `NotImplementedError`.
 
-Results that are integers or truth values have no gradient. There are no derivatives in forward
-mode, and none within `torch.func.grad`, because torch gives operators of Python none there.
+Those of `sum`, `mean`, `prod` and `norm` are derivatives of complex tensors too, with the
+conventions of torch. Results that are integers or truth values have no gradient. There are no
+derivatives in forward mode, and none within `torch.func.grad`, because torch gives operators of
+Python none there.
 
 The sizes of the results of `reduce_by_key`, and of `bincount` without ``bins``, are known only when
 they are computed. Older versions of torch trace them only with the setting

@@ -29,6 +29,12 @@ class Along(NamedTuple):
         # torch takes no axes for all of them.
         return x.sum(dim=self.axes, keepdim=True) if self.axes else x
 
+    def own(self, grad: Any) -> Any:
+        """Return a gradient in the type of the tensor."""
+        if grad.is_complex() and not self.dtype.is_complex:
+            grad = grad.real
+        return grad.to(self.dtype)
+
     def length(self) -> Any:
         """Return the number of elements of each result."""
         count = 1
@@ -38,7 +44,7 @@ class Along(NamedTuple):
 
 
 def _sum(call: Along, grad: Any) -> Any:
-    return call.spread(grad).expand(call.shape).to(call.dtype)
+    return call.own(call.spread(grad).expand(call.shape))
 
 
 def _mean(call: Along, grad: Any) -> Any:
@@ -55,7 +61,7 @@ def _prod(call: Along, grad: Any, x: Any, _: Any) -> Any:
     behind = torch.cat([rows[..., 1:], one], -1).flip(-1).cumprod(-1).flip(-1)
     others = (before * behind).reshape([x.shape[number] for number in last])
     back = sorted(range(x.dim()), key=last.__getitem__)
-    return (call.spread(grad) * others.permute(back)).to(call.dtype)
+    return call.own(call.spread(grad) * others.permute(back).conj())
 
 
 def _extreme(call: Along, grad: Any, x: Any, result: Any) -> Any:
@@ -71,6 +77,9 @@ def _norm(call: Along, grad: Any, x: Any, result: Any) -> Any:
     if order == 2:
         return (x * (grad / result)).masked_fill(result == 0, 0)
     size = x.abs()
+    if x.is_complex():
+        # torch may round absolute values in another way than the result was.
+        result = size.amax(dim=call.axes, keepdim=True) if call.axes else size
     is_best = ((size == result) | (size.isnan() & result.isnan())).to(grad.dtype)
     return grad * x.sgn() * is_best / call.total(is_best)
 

@@ -300,6 +300,8 @@ def _check_surroundings(x: Any) -> None:
     """Decline where a call means more to torch than its result."""
     if x.layout is not torch.strided:
         raise Declining("the tensor is not strided")
+    if x.is_complex():
+        raise Declining(f"the elements are of {x.dtype}")
     if x.is_neg():
         raise Declining("the tensor is a lazily negated view")
     if _is_low_under_autocast(x):

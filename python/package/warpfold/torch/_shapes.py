@@ -14,11 +14,14 @@ from ._library import library, torch
 from ._operators import ALONG
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+#: The complex types, and those of their parts.
+_PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 _SIGNED = (torch.bool, torch.int8, torch.int16, torch.int32, torch.int64)
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 _OF_INDICES = ("argmax", "argmin", "count_nonzero")
 _OF_MEANS = ("mean", "var", "std", "moments", "norm", "logsumexp", "nanmean")
 _OF_SUMS = ("sum", "prod", "dot", "nansum")
+_OF_COMPLEX = ("sum", "prod", "mean", "norm", "any", "all", "count_nonzero")
 _WITHOUT_A_RESULT_OF_NOTHING = ("max", "min", "minmax", "argmax", "argmin", "nanmin", "nanmax")
 
 
@@ -50,6 +53,8 @@ def _name(dtype: Any) -> str:
 
 def result_type(name: str, given: Any, wanted: Any = None, method: str | None = None) -> Any:
     """Return the type of the result of an operator for elements of the type `given`."""
+    if given in _PARTS:
+        return _complex_type(name, given, wanted, method)
     if given not in _FLOATS + _SIGNED + _UNSIGNED:
         raise TypeError(f"arrays of {_name(given)} cannot be reduced")
     is_float = given in _FLOATS
@@ -65,7 +70,9 @@ def result_type(name: str, given: Any, wanted: Any = None, method: str | None = 
             own = torch.float64
         if wanted is None:
             return own
-        if wanted not in _FLOATS if is_float else wanted == torch.bool:
+        if is_float and name in ("sum", "prod") and wanted in _PARTS:
+            return wanted
+        if wanted not in _FLOATS if is_float else wanted == torch.bool or wanted in _PARTS:
             raise TypeError(f"a {name} of {_name(given)} cannot be {_name(wanted)}")
         return wanted
     if name in _OF_MEANS:
@@ -73,6 +80,26 @@ def result_type(name: str, given: Any, wanted: Any = None, method: str | None = 
     if name in _OF_INDICES:
         return torch.int64
     return torch.bool if name in ("all", "any") else given
+
+
+def _complex_type(name: str, given: Any, wanted: Any, method: str | None) -> Any:
+    if name not in _OF_COMPLEX:
+        raise TypeError(
+            f"{name} takes no arrays of {_name(given)}: pass the real or the imaginary parts"
+        )
+    if method == "checked":
+        raise TypeError('method="checked" is for integers, whose sum may not fit')
+    if name in ("sum", "prod"):
+        if wanted is None:
+            return torch.complex128 if method == "wide" else given
+        if wanted not in _PARTS:
+            raise TypeError(f"a {name} of {_name(given)} cannot be {_name(wanted)}")
+        return wanted
+    if name == "norm":
+        return _PARTS[given]
+    if name == "mean":
+        return given
+    return torch.int64 if name == "count_nonzero" else torch.bool
 
 
 def _along(name: str) -> Callable[..., Any]:
