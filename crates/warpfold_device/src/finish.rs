@@ -168,7 +168,6 @@ pub unsafe fn finish(raw: Raw, recipe: Recipe, output: *mut u8, n: u64) {
 /// # Safety
 /// The segment has its boundaries.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "the places of boundaries are as large as these")]
 unsafe fn length(boundaries: *const u8, log: u32, segment: u64) -> u64 {
     let at = boundaries.wrapping_add((segment << log) as usize);
     // SAFETY: the caller's contract.
@@ -188,7 +187,6 @@ unsafe fn length(boundaries: *const u8, log: u32, segment: u64) -> u64 {
 /// # Safety
 /// The fields are there.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "a field is where its type may be")]
 unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
     let Recipe { load, step, first, second, a, .. } = recipe;
     let (first, second) = (at.wrapping_add(first as usize), at.wrapping_add(second as usize));
@@ -281,6 +279,7 @@ unsafe fn write(value: Value, code: u32, output: *mut u8, i: usize) {
 /// and G. Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on
 /// Computers, 2008.)
 #[inline(always)]
+#[expect(clippy::float_cmp, reason = "the question is whether the rounding was exact")]
 fn to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     let mut bits = nearest.to_bits();

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use warpfold::{FileRendezvous, Rendezvous, RendezvousError, TcpRendezvous};
 
 /// No test waits as long as that, unless something does not end.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// How long tests wait for a rank that does not come.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
 
