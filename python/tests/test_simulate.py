@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,18 @@ def test_findings_are_shown() -> None:
     assert "1. bad: 2 blocks of 32 x 4 threads, 16 bytes of shared memory" in repr(seen)
     assert "The checks found 1 mistake.\nerror: two threads write <one> word" in repr(seen)
     assert "<pre>error: two threads write &lt;one&gt; word</pre>" in seen._repr_html_()
+
+
+def test_threads_take_turns() -> None:
+    # The launches of one call are not among those of another, and none of them waits for ever.
+    sizes = [100, 2000, 100, 2000] * 3
+
+    def launches(size: int) -> str:
+        return repr(wf.simulate(np.ones(size, dtype=np.float32), "sum"))
+
+    alone = [launches(size) for size in sizes]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(launches, sizes, timeout=120)) == alone
 
 
 def test_wrong_arguments() -> None:

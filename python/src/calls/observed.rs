@@ -50,6 +50,6 @@ pub(crate) fn simulate<'py>(
     let prepared = Prepared::new(op, x, axis, dtype, keepdims, correction, method)?;
     let instrument = if is_checked { Instrument::Check } else { Instrument::Count };
     let (result, observations) =
-        device::watch(instrument, |target| prepared.on_simulator(py, x, target));
+        device::watch(py, instrument, |target| prepared.on_simulator(py, x, target));
     Ok((result?, observations.into_iter().map(launch).collect()))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use pyo3::{prelude::*, sync::MutexExt as _};
 use warpfold::{
     Device,
     testing::{Instrument, Observation},
@@ -21,6 +22,7 @@ static CHECKING: OnceLock<Watched> = OnceLock::new();
 /// Lets `work` use a simulator with this instrument, and returns what was observed of its launches.
 /// Another call waits meanwhile, because its launches would be among them.
 pub(crate) fn watch<R>(
+    py: Python<'_>,
     instrument: Instrument,
     work: impl FnOnce(&'static Target) -> R,
 ) -> (R, Vec<Observation>) {
@@ -32,7 +34,9 @@ pub(crate) fn watch<R>(
         target: Target::new(Device::simulator_with(instrument)),
         used: Mutex::new(()),
     });
-    let _used = watched.used.lock().unwrap_or_else(PoisonError::into_inner);
+    // The interpreter must not be held meanwhile, because the other call may need it to end.
+    let used = watched.used.lock_py_attached(py);
+    let _used = used.unwrap_or_else(PoisonError::into_inner);
     // What a call left behind that failed is none of this one's.
     drop(watched.target.device.take_observations());
     let result = work(&watched.target);
