@@ -68,95 +68,30 @@ def _operators() -> Any:
     return _calls
 
 
-def reduce(
-    op: int,
-    x: Any,
-    axis: Any,
-    dtype: object,
-    keepdims: bool,
-    out: Any,
-    correction: float,
-    method: str | None,
-    device: str | None,
-) -> Any:
-    """Reduce an array along axes."""
-    if "torch" in modules and _traces(x):
-        return _operators().reduce(op, x, axis, dtype, keepdims, out, correction, method, device)
-    try:
-        return _reduce(op, x, axis, dtype, keepdims, out, correction, method, device)
-    except Exception:
-        if not _needs_operator(x):
-            raise
-    return _operators().reduce(op, x, axis, dtype, keepdims, out, correction, method, device)
+def _routed(native: Any, first: int, arrays: int) -> Any:
+    """Return a call of the native part that goes by the operators where these are needed.
+
+    So many arguments from number ``first`` on are arrays. The operators take the same arguments.
+    """
+    name = native.__name__
+    last = first + arrays
+
+    def call(*args: Any) -> Any:
+        if "torch" in modules and _traces(*args[first:last]):
+            return getattr(_operators(), name)(*args)
+        try:
+            return native(*args)
+        except Exception:
+            if not _needs_operator(*args[first:last]):
+                raise
+        return getattr(_operators(), name)(*args)
+
+    return call
 
 
-def topk(x: Any, k: int, axis: int, is_largest: bool, device: str | None) -> Any:
-    """Return the best few elements of an array, and their indices."""
-    if "torch" in modules and _traces(x):
-        return _operators().topk(x, k, axis, is_largest, device)
-    try:
-        return _topk(x, k, axis, is_largest, device)
-    except Exception:
-        if not _needs_operator(x):
-            raise
-    return _operators().topk(x, k, axis, is_largest, device)
-
-
-def dot(
-    a: Any, b: Any, axis: Any, dtype: object, keepdims: bool, out: Any, device: str | None
-) -> Any:
-    """Sum the products of two arrays."""
-    if "torch" in modules and _traces(a, b):
-        return _operators().dot(a, b, axis, dtype, keepdims, out, device)
-    try:
-        return _dot(a, b, axis, dtype, keepdims, out, device)
-    except Exception:
-        if not _needs_operator(a, b):
-            raise
-    return _operators().dot(a, b, axis, dtype, keepdims, out, device)
-
-
-def segment_reduce(
-    values: Any,
-    offsets: Any,
-    op: str,
-    correction: float,
-    check: bool,
-    out: Any,
-    device: str | None,
-) -> Any:
-    """Reduce the segments of an array."""
-    if "torch" in modules and _traces(values, offsets):
-        return _operators().segment_reduce(values, offsets, op, correction, check, out, device)
-    try:
-        return _segment_reduce(values, offsets, op, correction, check, out, device)
-    except Exception:
-        if not _needs_operator(values, offsets):
-            raise
-    return _operators().segment_reduce(values, offsets, op, correction, check, out, device)
-
-
-def reduce_by_key(keys: Any, values: Any, op: str, device: str | None) -> Any:
-    """Reduce the runs of equal keys."""
-    if "torch" in modules and _traces(keys, values):
-        return _operators().reduce_by_key(keys, values, op, device)
-    try:
-        return _reduce_by_key(keys, values, op, device)
-    except Exception:
-        if not _needs_operator(keys, values):
-            raise
-    return _operators().reduce_by_key(keys, values, op, device)
-
-
-def bincount(
-    keys: Any, weights: Any, minlength: int, bins: int | None, check: bool, device: str | None
-) -> Any:
-    """Count keys, or sum weights."""
-    if "torch" in modules and _traces(keys, weights):
-        return _operators().bincount(keys, weights, minlength, bins, check, device)
-    try:
-        return _bincount(keys, weights, minlength, bins, check, device)
-    except Exception:
-        if not _needs_operator(keys, weights):
-            raise
-    return _operators().bincount(keys, weights, minlength, bins, check, device)
+reduce = _routed(_reduce, 1, 1)
+topk = _routed(_topk, 0, 1)
+dot = _routed(_dot, 0, 2)
+segment_reduce = _routed(_segment_reduce, 0, 2)
+reduce_by_key = _routed(_reduce_by_key, 0, 2)
+bincount = _routed(_bincount, 0, 2)

@@ -137,6 +137,7 @@ impl Queue {
         Ok(first)
     }
 
+    /// Zeroes a workspace that no launch has used, by work of this stream or of another one.
     fn zero_first(&self, workspace: u64) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture("allocate a workspace")?;

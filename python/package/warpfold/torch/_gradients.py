@@ -194,7 +194,9 @@ def _dot() -> None:
     _register("dot", setup, backward)
 
 
-def _refuse(name: str, op: str) -> None:
+def _check_linear(name: str, op: str) -> None:
+    if op in ("sum", "mean"):
+        return
     raise NotImplementedError(
         f'the derivative of {name} with "{op}" is not implemented: pass tensor.detach(), or call '
         f"under torch.no_grad()"
@@ -204,8 +206,7 @@ def _refuse(name: str, op: str) -> None:
 def _segment_reduce() -> None:
     def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
         values, offsets, ctx.op = inputs
-        if ctx.op not in ("sum", "mean"):
-            _refuse("segment_reduce", ctx.op)
+        _check_linear("segment_reduce", ctx.op)
         ctx.dtype, ctx.length = values.dtype, values.shape[0]
         ctx.save_for_backward(offsets)
 
@@ -226,8 +227,7 @@ def _segment_reduce() -> None:
 def _reduce_by_key() -> None:
     def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
         _, values, ctx.op = inputs
-        if ctx.op not in ("sum", "mean"):
-            _refuse("reduce_by_key", ctx.op)
+        _check_linear("reduce_by_key", ctx.op)
         ctx.dtype, ctx.length = values.dtype, values.shape[0]
         ctx.save_for_backward(output[2])
         ctx.mark_non_differentiable(output[0])
