@@ -329,7 +329,7 @@ impl Report<'_> {
         for (name, entry) in &self.entries {
             // On sm_120 the last block of these kernels keeps the first part of a sum in memory
             // while it waits for the other blocks.
-            let is_moments = ["reduce_moments_", "fused_moments_"];
+            let is_moments = ["reduce_moments_", "made_moments_", "fused_moments_"];
             let is_moments = is_moments.iter().any(|prefix| name.starts_with(prefix));
             let most = if self.arch == "sm_120" && is_moments { 40 } else { 0 };
             if entry.spill_bytes > most || entry.stack_bytes > most {

@@ -3,7 +3,8 @@
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `finish_<what>`
 //! for the kernels behind reductions, and, for the production kernels, `reduce_<op>_<type>`,
 //! `rows_<op>_<type>`, `segments_<op>_<type>`, `bins_<op>_<type>`, `runs_<what>_<type>`,
-//! `fused_<op>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
+//! `made_<op>_<type>`, `maderows_<op>_<type>`, `fused_<op>_<type>`, `exchange_<op>_<type>` and
+//! `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -19,6 +20,10 @@ const SEGMENTS: &str = "segments_";
 const RUNS: &str = "runs_";
 /// The prefix of the names of production kernels for bins.
 const BINS: &str = "bins_";
+/// The prefix of the names of production kernels that make results for whole arrays.
+const MADE: &str = "made_";
+/// The prefix of the names of production kernels that make results for rows.
+const MADE_ROWS: &str = "maderows_";
 /// The prefix of the names of production kernels that reduce the shards of several devices.
 const FUSED: &str = "fused_";
 /// The prefix of the names of production kernels that combine the results of several devices.
@@ -45,6 +50,17 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     }
     if let Some(rest) = name.strip_prefix(PRODUCTION) {
         return production(name, rest);
+    }
+    // Results are made in double precision, whatever the element is.
+    if let Some(rest) = name.strip_prefix(MADE) {
+        return KernelTraits { element: None, ..production(name, rest) };
+    }
+    if let Some(rest) = name.strip_prefix(MADE_ROWS) {
+        let traits = KernelTraits { element: None, ..rows(name, rest, true) };
+        // On sm_120 quotients and roots need a few registers more than sums.
+        let is_sum = rest.starts_with("sum");
+        let later_most_threads = if is_sum { Some(640) } else { traits.later_most_threads };
+        return KernelTraits { later_most_threads, ..traits };
     }
     if let Some(rest) = name.strip_prefix(ROWS) {
         if rest.starts_with(SCATTER) {
@@ -111,14 +127,15 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    let prefixes = [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, FUSED, EXCHANGE, DIRECT];
+    let prefixes =
+        [PRODUCTION, ROWS, SEGMENTS, RUNS, BINS, MADE, MADE_ROWS, FUSED, EXCHANGE, DIRECT];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is the name of a kernel that loads rounds of packs into registers: of a production
 /// kernel for whole arrays or for shards.
 pub(crate) fn has_rounds(name: &str) -> bool {
-    [PRODUCTION, FUSED].iter().any(|prefix| name.starts_with(prefix))
+    [PRODUCTION, MADE, FUSED].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The traits of `reduce_<op>_<type>` and `reduce_<op>_<type>_single`, which share a module. Each
@@ -351,6 +368,16 @@ mod tests {
         assert_eq!(traits.block_size, Some(256));
         // The barriers are after the load, and after the rounds of 128 and 64 threads.
         assert_eq!(traits.barriers, Some(3));
+    }
+
+    #[test]
+    fn kernels_that_make_results_may_compute_in_double_precision() {
+        let [whole, rows] = ["made_sum_f16_single", "maderows_sum_f16"].map(traits);
+        assert_eq!((whole.module.as_str(), whole.barriers), ("made_sum_f16", Some(1)));
+        assert_eq!((rows.module.as_str(), rows.barriers), ("maderows_sum_f16", Some(2)));
+        assert_eq!((whole.element, rows.element), (None, None));
+        assert!(has_rounds("made_sum_f16") && !has_rounds("maderows_sum_f16"));
+        assert!(is_production("made_sum_f16") && is_production("maderows_sum_f16"));
     }
 
     #[test]

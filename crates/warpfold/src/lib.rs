@@ -68,13 +68,13 @@ pub use reducer::{
     ArgMinimum, Array, Arrays, ArraysOperation, BinCounter, BinKey, BinOperation, BinReducer,
     BinStatus, BitAnd, BitOr, BitXor, BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero,
     CountWhere, DeviceArrays, Dot, Error, ExpSum, Extremes, Group, GroupGraph, GroupReducer,
-    Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
-    Moments, NanMean, NanSum, Norm2, Numbers, Offset, Operation, Partial, Product, RankError,
-    RankReducer, RankRowReducer, RankTransport, Ranked, Ranks, Reducer, ReproducibleSum,
-    RowOperation, RowReducer, RunReducer, Runs, SegmentOperation, SegmentReducer, SegmentStatus,
-    SoftmaxStats, SquaredDistance, Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs,
-    SumSquares, TopK, Transport, TreeOperation, TreeReducer, Whole, WideSum, WrappingSum,
-    even_ranges,
+    Indexed, Input, Is, Item, Key, KeyRuns, LogSumExp, MadeOperation, MadeReducer, MadeResult,
+    MadeRowReducer, Make, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, NanMean, NanSum,
+    Norm2, Numbers, Offset, Operation, Partial, Product, RankError, RankReducer, RankRowReducer,
+    RankTransport, Ranked, Ranks, Reducer, ReproducibleSum, RowOperation, RowReducer, RunReducer,
+    Runs, SegmentOperation, SegmentReducer, SegmentStatus, SoftmaxStats, SquaredDistance,
+    Statistics, StridedOutput, StridedRowReducer, Sum, SumAbs, SumSquares, TopK, Transport,
+    TreeOperation, TreeReducer, Whole, WideSum, WrappingSum, even_ranges,
 };
 
 pub use rendezvous::{FileRendezvous, Rendezvous, RendezvousError, TcpRendezvous};

@@ -122,10 +122,12 @@ pub struct Raw {
 }
 
 /// A number before it is stored: the result is a float, or an integer.
-#[derive(Clone, Copy)]
-struct Value {
-    float: f64,
-    integer: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
+    /// The result if a float is stored.
+    pub float: f64,
+    /// The result if an integer is stored.
+    pub integer: u64,
 }
 
 /// Makes `n` results. This is the whole body of a kernel.
@@ -206,7 +208,7 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
             step::DIVIDE => x / a,
             step::ROOT => math::sqrt_f64(x),
             step::VARIANCE | step::DEVIATION => {
-                let variance = x / (second_integer() - a).max(0.0);
+                let variance = variance(x, second_integer(), a);
                 if step == step::VARIANCE { variance } else { math::sqrt_f64(variance) }
             }
             step::OF_COUNT => x / second_integer(),
@@ -235,6 +237,13 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
     Value { float, integer }
 }
 
+/// The variance of so many elements with these squared deviations from their mean. `correction` is
+/// subtracted from the number.
+#[inline(always)]
+pub(crate) fn variance(m2: f64, count: f64, correction: f64) -> f64 {
+    m2 / (count - correction).max(0.0)
+}
+
 /// Writes a result in the type of this code. Every NaN is written as the same one, which is quiet
 /// and positive and has no payload. The writes are volatile, because the compiler may move others
 /// before the wait for earlier kernels.
@@ -243,7 +252,7 @@ unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
 /// There is a place for result number `i`.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "an output is where its type may be")]
-unsafe fn write(value: Value, code: u32, output: *mut u8, i: usize) {
+pub(crate) unsafe fn write(value: Value, code: u32, output: *mut u8, i: usize) {
     let Value { float, integer } = value;
     let is_nan = float.is_nan();
     // SAFETY: the caller's contract.

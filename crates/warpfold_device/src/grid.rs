@@ -68,7 +68,7 @@ pub unsafe fn unary<
     // SAFETY: the caller's contract.
     unsafe {
         let acc = thread_part::<R, _, LOADS, REST>(lines, parts, keep);
-        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position));
+        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position), lines);
     }
 }
 
@@ -96,15 +96,16 @@ pub unsafe fn pairs<
 ) {
     grid::launch_dependents();
     let parts = Parts { cut, per_pack: T::PER_PACK };
+    let even = Two::<T, Even>::new(left, right);
     // SAFETY: the caller's contract.
     unsafe {
         // The left array's line is aligned.
         let acc = if (right as usize).is_multiple_of(16) {
-            thread_part::<R, _, LOADS, LOADS>(Two::<T, Even>::new(left, right), parts, keep)
+            thread_part::<R, _, LOADS, LOADS>(even, parts, keep)
         } else {
             thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), parts, keep)
         };
-        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position));
+        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position), even);
     }
 }
 

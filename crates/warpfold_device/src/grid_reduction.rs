@@ -8,6 +8,7 @@
 
 use crate::block::block_reduce;
 use crate::op::sum::Wrapping;
+use crate::source::One;
 use crate::unroll::{each, tree};
 use crate::warp::WARP;
 use crate::words::{LONGEST, Words};
@@ -21,7 +22,8 @@ pub trait GridReduction<R: Reduction> {
     type Output;
 
     /// Passes the result of the grid to `output`. `by_block` is passed on to [`Reduction::redux`]
-    /// where accumulators of several blocks are combined, and `index` to [`Reduction::raw`].
+    /// where accumulators of several blocks are combined, and `index` and `source` to
+    /// [`Reduction::write`].
     ///
     /// # Safety
     /// The launch keeps [its contract](crate#the-launchs-contract). All threads of the grid call
@@ -32,6 +34,7 @@ pub trait GridReduction<R: Reduction> {
         slots: *mut u64,
         by_block: bool,
         index: impl Fn(Position) -> u64,
+        source: R::Source,
     );
 }
 
@@ -90,6 +93,7 @@ impl<R: Reduction> GridReduction<R> for Polled {
         slots: *mut u64,
         by_block: bool,
         index: impl Fn(Position) -> u64,
+        source: R::Source,
     ) {
         let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
@@ -132,7 +136,7 @@ impl<R: Reduction> GridReduction<R> for Polled {
                 has_polled = true;
             }
             if tid == 0 {
-                output.write(R::raw(R::append(acc, own), index));
+                R::write(R::append(acc, own), output, 0, index, source, slots);
             }
         }
     }
@@ -264,6 +268,7 @@ impl GridReduction<Wrapping> for Ticket {
         slots: *mut u64,
         _by_block: bool,
         _index: impl Fn(Position) -> u64,
+        _source: One<u32>,
     ) {
         // SAFETY: only atomics use the word until the last of them is done, and one thread writes
         // the output.

@@ -74,6 +74,7 @@
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //! | [`mod@exchange`] | the skeleton in which several devices combine their results |
 //! | [`finish`] | what makes results of raw results on the device |
+//! | [`made`] | reductions that make their results themselves |
 //!
 //! # The launch's contract
 //!
@@ -142,6 +143,7 @@ pub mod grid;
 pub mod grid_reduction;
 pub mod item;
 pub mod key;
+pub mod made;
 pub mod op;
 mod reduction;
 pub mod rows;

@@ -12,6 +12,7 @@ use crate::cut::{Cut, Parts, batch};
 use crate::item::Item;
 use crate::source::{Even, OneArray, Source, Two};
 use crate::warp::WARP;
+use core::ptr;
 use cuda_std::ext::grid;
 use cuda_std::thread;
 
@@ -31,7 +32,7 @@ pub unsafe fn unary<S: OneArray, R: Reduction<Source = S>>(
     output: *mut R::Raw,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { reduce::<R, _>(first, packs, edges, output) }
+    unsafe { reduce::<R>(first, packs, edges, output) }
 }
 
 /// Reduces the pairs of two small arrays. This is the whole body of the second kernel that
@@ -46,8 +47,9 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>>(
     edges: u32,
     output: *mut R::Raw,
 ) {
+    let source = Two::<T, Even>::new(left, right);
     // SAFETY: the caller's contract.
-    unsafe { reduce::<R, _>(Two::<T, Even>::new(left, right), packs, edges, output) }
+    unsafe { reduce::<R>(source, packs, edges, output) }
 }
 
 /// Reduces what begins at the first pack of `source`.
@@ -55,14 +57,10 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>>(
 /// # Safety
 /// The launch keeps [its contract](crate#a-small-input).
 #[inline(always)]
-unsafe fn reduce<R, S>(source: S, packs: u32, edges: u32, output: *mut R::Raw)
-where
-    R: Reduction<Source: Source<Item = S::Item, Pack = S::Pack>>,
-    S: Source,
-{
+unsafe fn reduce<R: Reduction>(source: R::Source, packs: u32, edges: u32, output: *mut R::Raw) {
     grid::launch_dependents();
     let cut = Cut { chunk: packs, full: 0, rest: packs, edges: edges & Cut::SHORT_UNSKEWED };
-    let parts = Parts { cut, per_pack: S::PER_PACK };
+    let parts = Parts { cut, per_pack: R::Source::PER_PACK };
     let tid = thread::thread_idx_x();
     // SAFETY: `edge` is an element if `has_edge`, and there are packs below `packs`.
     unsafe {
@@ -71,13 +69,14 @@ where
         grid::wait_for_dependencies();
         let item = source.item_if(edge, has_edge);
         let mut kept = R::start();
-        batch::<R, S>(&mut kept, source, LOADS, (tid, packs), None);
+        batch::<R, R::Source>(&mut kept, source, LOADS, (tid, packs), None);
         let acc = R::finish(kept, parts.position(0, 0));
         let of_edge = R::item(item, parts.position(edge, 0));
         let acc = if has_edge { R::combine(acc, of_edge) } else { acc };
         let acc = block_reduce::<R>(acc, thread::block_dim_x() / WARP, false);
         if tid == 0 {
-            output.write(R::raw(acc, |position| parts.index(position)));
+            let index = |position| parts.index(position);
+            R::write(acc, output, 0, index, source, ptr::null_mut());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments. `fused_<op>_<type>` reduces the shards of several devices together, and
-//! `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of several devices. Each
-//! is a PTX module of its own.
+//! find segments. `made_<op>_<type>` and `maderows_<op>_<type>` reduce whole arrays and rows, and
+//! make results of their raw results. `fused_<op>_<type>` reduces the shards of several devices
+//! together, and `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of several
+//! devices. Each is a PTX module of its own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -41,6 +42,7 @@ use warpfold_device::exchange::Combined;
 use warpfold_device::grid_reduction::Ticket;
 use warpfold_device::item::{Bf16, F16};
 use warpfold_device::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
+use warpfold_device::made::{Made, Making};
 use warpfold_device::op::arg::{Arg, Indexed};
 use warpfold_device::op::bits::{self, Bits};
 use warpfold_device::op::careful::{Compensated, Exact as Checked, SumAndError, WideSum as Wide};
@@ -133,6 +135,20 @@ macro_rules! kernels {
             warpfold_device::segments! {
                 [<segments_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw,
                     with (asked: u32) |array| Asking::new(array, asked);
+            }
+        }
+    };
+    (@stamp made $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
+        pastey::paste! {
+            warpfold_device::unary! {
+                [<made_ $op _ $t:lower>]: $t = Made<[<$op:camel>]<$t>> => $raw, $($loads)*
+                    with (step: u32, store: u32, a: f64)
+                    |array| Making::new(array, step, store, a);
+            }
+            warpfold_device::rows! {
+                [<maderows_ $op _ $t:lower>]: $t = Made<[<$op:camel>]<$t>> => $raw,
+                    with (step: u32, store: u32, a: f64)
+                    |array| Making::new(array, step, store, a);
             }
         }
     };
@@ -255,6 +271,20 @@ kernels! {
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
     pairs: [dot ssd] x [f64] => f64, 4;
+}
+
+// Reductions that make their results themselves: those of which users ask for more than a raw
+// result, such as a mean, a variance, an index, or a sum as a half. What is made of a raw result
+// follows the other arguments.
+kernels! {
+    made: [sum sumsq] x [F16 Bf16 f32] => f32, 8;
+    made: [sum sumsq] x [f64] => f64, 8;
+    made: [moments] x [F16 Bf16 f32 f64] => CountMeanM2, 4;
+    made: [count] x [u8 u16 u32 u64 F16 Bf16 f32 f64] => u64, 8;
+    made: [argmin argmax] x [i32 u32] => Indexed<T>, 8;
+    made: [argmin argmax] x [i8 u8 i16 u16 i64 u64] => Indexed<T>, 4;
+    made: [argminimum argmaximum] x [f32] => Indexed<T>, 8;
+    made: [argminimum argmaximum] x [F16 Bf16 f64] => Indexed<T>, 4;
 }
 
 // The best few elements of each row or segment. A list of four places takes half of the

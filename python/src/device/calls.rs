@@ -2,11 +2,14 @@
 
 use warpfold::{
     Array, RawSlice, RawSliceMut, Stream,
+    half::{bf16, f16},
     reducer::{
-        Error, Item, Operation, Reducer, RowOperation, RowReducer, SegmentOperation,
-        SegmentReducer, SegmentStatus, Single,
+        Error, Item, MadeOperation, MadeReducer, MadeRowReducer, Make, Operation, Reducer,
+        RowOperation, RowReducer, SegmentOperation, SegmentReducer, SegmentStatus, Single,
     },
 };
+
+use crate::dtype::Dtype;
 
 use super::Laid;
 
@@ -82,6 +85,106 @@ impl<T: Item, O: RowOperation<T>> Rows for RowReducer<T, O> {
         // SAFETY: the caller's contract.
         let (array, output) = unsafe { (array.view::<T>()?, RawSliceMut::new(out, rows)) };
         self.reduce_axes_into(&array, axes, output, stream).map(drop)
+    }
+}
+
+/// What a kernel makes of its raw results, and in which type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) make: Make,
+    /// A float, or an integer of 8 or 64 bits.
+    pub(super) store: Dtype,
+}
+
+/// Calls a function with an output of the type that is wanted.
+macro_rules! with_output {
+    ($wanted:expr, ($out:expr, $len:expr), $output:ident => $call:expr) => {{
+        macro_rules! of {
+            ($t:ty) => {{
+                let $output = RawSliceMut::<$t>::new($out, $len);
+                $call
+            }};
+        }
+        match $wanted.store {
+            Dtype::F16 => of!(f16),
+            Dtype::Bf16 => of!(bf16),
+            Dtype::F32 => of!(f32),
+            Dtype::F64 => of!(f64),
+            integer if integer.bytes() == 1 => of!(u8),
+            _ => of!(u64),
+        }
+    }};
+}
+
+/// A reducer of whole arrays, whose kernel makes results of its raw results.
+pub(super) trait MadeWhole: Send + Sync {
+    /// As [`Whole::launch`], with room for a result.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Whole::launch`].
+    unsafe fn launch(
+        &self,
+        address: u64,
+        len: usize,
+        wanted: Wanted,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error>;
+}
+
+impl<T: Item, O: MadeOperation<T>> MadeWhole for MadeReducer<T, O> {
+    unsafe fn launch(
+        &self,
+        address: u64,
+        len: usize,
+        wanted: Wanted,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let input = RawSlice::new(address, len);
+            with_output!(wanted, (out, 1), output => {
+                self.reduce_into(input, wanted.make, output, stream)
+            })
+        }
+    }
+}
+
+/// A reducer of rows, whose kernel makes results of its raw results.
+pub(super) trait MadeRows: Send + Sync {
+    /// As [`Rows::launch`], with room for as many results as there are rows.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Rows::launch`].
+    unsafe fn launch(
+        &self,
+        array: &Laid,
+        axes: &[isize],
+        wanted: Wanted,
+        out: (u64, usize),
+        stream: &Stream,
+    ) -> Result<(), Error>;
+}
+
+impl<T: Item, O: MadeOperation<T>> MadeRows for MadeRowReducer<T, O> {
+    unsafe fn launch(
+        &self,
+        array: &Laid,
+        axes: &[isize],
+        wanted: Wanted,
+        (out, rows): (u64, usize),
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let array = array.view::<T>()?;
+            with_output!(wanted, (out, rows), output => {
+                self.reduce_axes_into(&array, axes, wanted.make, output, stream)
+            })
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     Failure,
-    calls::{Rows, Segments, Whole},
+    calls::{MadeRows, MadeWhole, Rows, Segments, Whole},
     context::{beside_captures, with_context},
     finish,
     kernels::{self, KERNELS, Reduction},
@@ -34,6 +34,8 @@ pub(crate) struct Target {
     guard: OnceLock<Kernel>,
     wholes: Vec<OnceLock<Box<dyn Whole>>>,
     rows: Vec<OnceLock<Box<dyn Rows>>>,
+    made_wholes: Vec<OnceLock<Option<Box<dyn MadeWhole>>>>,
+    made_rows: Vec<OnceLock<Option<Box<dyn MadeRows>>>>,
     segments: Vec<OnceLock<Box<dyn Segments>>>,
     pairs: Vec<OnceLock<Box<dyn Pairs>>>,
     sessions: Mutex<SmallVec<[(Key, &'static Session); 4]>>,
@@ -77,6 +79,8 @@ impl Target {
             guard: OnceLock::new(),
             wholes: (0..places).map(|_| OnceLock::new()).collect(),
             rows: (0..places).map(|_| OnceLock::new()).collect(),
+            made_wholes: (0..places).map(|_| OnceLock::new()).collect(),
+            made_rows: (0..places).map(|_| OnceLock::new()).collect(),
             segments: (0..places).map(|_| OnceLock::new()).collect(),
             pairs: ALL.iter().map(|_| OnceLock::new()).collect(),
             sessions: Mutex::new(SmallVec::new()),
@@ -106,6 +110,26 @@ impl Target {
     pub(super) fn rows(&self, kernel: Reduction, dtype: Dtype) -> Result<&dyn Rows, Failure> {
         let cell = &self.rows[kernel as usize * ALL.len() + dtype as usize];
         Ok(&**get_or_make(cell, || kernels::rows(&self.device, kernel, dtype))?)
+    }
+
+    /// The reducer whose kernel makes results, if the library has one.
+    pub(super) fn made_whole(
+        &self,
+        kernel: Reduction,
+        dtype: Dtype,
+    ) -> Result<Option<&dyn MadeWhole>, Failure> {
+        let cell = &self.made_wholes[kernel as usize * ALL.len() + dtype as usize];
+        Ok(get_or_make(cell, || kernels::made_whole(&self.device, kernel, dtype))?.as_deref())
+    }
+
+    /// As [`made_whole`](Self::made_whole), for rows.
+    pub(super) fn made_rows(
+        &self,
+        kernel: Reduction,
+        dtype: Dtype,
+    ) -> Result<Option<&dyn MadeRows>, Failure> {
+        let cell = &self.made_rows[kernel as usize * ALL.len() + dtype as usize];
+        Ok(get_or_make(cell, || kernels::made_rows(&self.device, kernel, dtype))?.as_deref())
     }
 
     /// What is kept for a stream of the caller.

@@ -162,6 +162,36 @@ impl<'a> Rows<'a> {
         }
         Ok(())
     }
+
+    /// Adds the kernel of a part that makes the results itself, if there is one, and tells whether
+    /// it did.
+    unsafe fn launch_made(
+        &self,
+        target: &Target,
+        session: &Locked<'_>,
+        part: &Part,
+        outputs: [u64; 2],
+    ) -> Result<bool, Failure> {
+        let Some((output, wanted)) = part.wanted() else { return Ok(false) };
+        let (dtype, out) = (self.laid.dtype, outputs[output]);
+        // SAFETY: the caller's contract.
+        unsafe {
+            if self.is_whole {
+                let (first, len) = (self.laid.extent.0, self.length as usize);
+                let Some(reducer) = target.made_whole(part.reduction, dtype)? else {
+                    return Ok(false);
+                };
+                reducer.launch(first, len, wanted, out, session.stream)?;
+            } else {
+                let (axes, out) = (self.axes.reduced(), (out, self.count as usize));
+                let Some(reducer) = target.made_rows(part.reduction, dtype)? else {
+                    return Ok(false);
+                };
+                reducer.launch(self.laid, &axes, wanted, out, session.stream)?;
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Adds a reduction to the work of a stream. Nothing waits.
@@ -200,6 +230,8 @@ pub(crate) unsafe fn reduce(
             &Made::Direct { output } => unsafe {
                 rows.launch(target, session, &part, outputs[output])?;
             },
+            // SAFETY: the caller's contract.
+            Made::By(_) if unsafe { rows.launch_made(target, session, &part, outputs)? } => {}
             Made::By(finishes) => {
                 let stride = rows.raw_bytes(target, &part)?;
                 let raw = session.scratch(target, rows.count * stride)?;

@@ -10,7 +10,7 @@ use crate::dtype::{Dtype, with_type};
 
 use super::{
     Failure,
-    calls::{Rows, Segments, Whole},
+    calls::{MadeRows, MadeWhole, Rows, Segments, Whole},
 };
 
 /// An operation of the library, by what its kernel computes.
@@ -103,6 +103,49 @@ pub(super) fn rows(
     dtype: Dtype,
 ) -> Result<Box<dyn Rows>, Failure> {
     make!(device, reduction, dtype, row_reducer, Rows)
+}
+
+/// Makes a reducer of an operation whose kernel makes results, if the type is one of these.
+macro_rules! made {
+    ($device:expr, $dtype:expr, $make:ident, $dyn:ident, $types:ident, $operation:expr) => {
+        with_type!($dtype, $types, T => {
+            let reducer = $device.$make::<T, _>($operation)?;
+            Box::new(reducer.made()?) as Box<dyn $dyn>
+        })
+    };
+}
+
+/// Makes a reducer of an operation whose kernel makes results, if the library has one.
+macro_rules! make_made {
+    ($device:expr, $reduction:expr, $dtype:expr, $make:ident, $dyn:ident) => {
+        match $reduction {
+            Reduction::Sum => made!($device, $dtype, $make, $dyn, floats, Sum),
+            Reduction::SumSquares => made!($device, $dtype, $make, $dyn, floats, SumSquares),
+            Reduction::Moments => made!($device, $dtype, $make, $dyn, floats, Moments),
+            Reduction::CountNonzero => made!($device, $dtype, $make, $dyn, all, CountNonzero),
+            Reduction::ArgMinimum => made!($device, $dtype, $make, $dyn, all, ArgMinimum),
+            Reduction::ArgMaximum => made!($device, $dtype, $make, $dyn, all, ArgMaximum),
+            _ => None,
+        }
+    };
+}
+
+/// The reducer of whole arrays whose kernel makes results.
+pub(super) fn made_whole(
+    device: &Device,
+    reduction: Reduction,
+    dtype: Dtype,
+) -> Result<Option<Box<dyn MadeWhole>>, Failure> {
+    Ok(make_made!(device, reduction, dtype, reducer, MadeWhole))
+}
+
+/// The reducer of rows whose kernel makes results.
+pub(super) fn made_rows(
+    device: &Device,
+    reduction: Reduction,
+    dtype: Dtype,
+) -> Result<Option<Box<dyn MadeRows>>, Failure> {
+    Ok(make_made!(device, reduction, dtype, row_reducer, MadeRows))
 }
 
 /// The reducer of segments, for the operations that Python has for them.

@@ -8,7 +8,10 @@ use crate::{
     op::{Method, Op, Order},
 };
 
+use warpfold::reducer::Make;
+
 use super::{
+    calls::Wanted,
     finish::{Finish, Load, Step},
     kernels::Reduction,
 };
@@ -32,6 +35,30 @@ pub(super) struct Part {
     pub(super) made: Made,
     /// Results of each raw result, and how far one is from the next.
     pub(super) inner: (u32, u32),
+}
+
+impl Part {
+    /// What a kernel that makes results itself is asked for, and the number of the output. `None`
+    /// if there is no such kernel, for whatever type.
+    pub(super) fn wanted(&self) -> Option<(usize, Wanted)> {
+        let Made::By(finishes) = &self.made else { return None };
+        let &[(output, finish)] = &finishes[..] else { return None };
+        let make = match (self.reduction, finish.step) {
+            (Reduction::Sum, Step::Divide) | (Reduction::Moments, Step::Copy) => Make::Mean,
+            (Reduction::Sum | Reduction::ArgMinimum | Reduction::ArgMaximum, Step::Copy) => {
+                Make::Value
+            }
+            (Reduction::Moments, Step::Variance) => Make::Variance { correction: finish.a },
+            (Reduction::Moments, Step::Deviation) => Make::Deviation { correction: finish.a },
+            (Reduction::SumSquares, Step::Root) => Make::Root,
+            (Reduction::CountNonzero, Step::IsAny) => Make::Any,
+            (Reduction::CountNonzero, Step::IsAll) => Make::All,
+            _ => return None,
+        };
+        let store = finish.store;
+        let is_there = store.is_float() || matches!(store.bytes(), 1 | 8);
+        is_there.then_some((output, Wanted { make, store }))
+    }
 }
 
 /// The type in which the library sums elements of this type.

@@ -204,6 +204,16 @@ pub enum Error {
         /// The strides, in results.
         strides: Vec<i64>,
     },
+    /// The device cannot make such a result of the operation.
+    #[error("there is no {make} of a {op} as {item}")]
+    Make {
+        /// What was to be made.
+        make: super::Make,
+        /// The operation.
+        op: &'static str,
+        /// The type of the results.
+        item: &'static str,
+    },
     /// The results are more than the host can count.
     #[error("{rows} results are more than this host can hold")]
     Rows {

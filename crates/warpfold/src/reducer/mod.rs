@@ -66,6 +66,7 @@ mod host;
 mod input;
 mod int192;
 mod item;
+mod made;
 mod op;
 mod operation;
 mod order;
@@ -105,6 +106,7 @@ pub use group::{Group, GroupReducer, even_ranges};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
+pub use made::{MadeOperation, MadeReducer, MadeResult, MadeRowReducer, Make};
 pub use op::{
     All, AllWhere, Any, AnyWhere, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor,
     BottomK, CheckedSum, CompensatedSum, CountNan, CountNonzero, CountWhere, Dot, Is, LogSumExp,
@@ -429,8 +431,19 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         out: u64,
         stream: &Stream,
     ) -> Result<(), Error> {
+        self.launch_with((first, second), out, stream, &self.more)
+    }
+
+    /// As [`launch`](Self::launch), with these arguments as the operation's constant.
+    fn launch_with(
+        &self,
+        (first, second): (Place<'_, T>, Option<Place<'_, T>>),
+        out: u64,
+        stream: &Stream,
+        more: &[Arg],
+    ) -> Result<(), Error> {
         if O::IS_FOR_ROWS {
-            let (kernel, words, more) = (self.engine.kernel(), O::SLOT_WORDS, &self.more[..]);
+            let (kernel, words) = (self.engine.kernel(), O::SLOT_WORDS);
             let (has_columns, repair) = (false, None);
             let call = rows::Call { kernel, op: O::NAME, words, more, has_columns, repair };
             return call.launch_whole(&self.device, first, out, stream);
@@ -450,10 +463,10 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
                 places().map(|place| Arg::Pointer(place.address + extent.bytes_before_packs())),
             );
             args.extend([Arg::U32(extent.packs() as u32), edges, Arg::Pointer(out)]);
-            args.extend_from_slice(&self.more);
+            args.extend_from_slice(more);
             args
         } else {
-            self.args(&prepared, (first, second), out, stream, &[])
+            Self::args(&prepared, (first, second), out, stream, [more, &[]])
         };
         let kernel = single.unwrap_or(self.engine.kernel());
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
@@ -491,15 +504,13 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         })
     }
 
-    /// The arguments of the kernel that reduces any input. `between` are those in front of the
-    /// operation's constant.
+    /// The arguments of the kernel that reduces any input. `last` are those behind all others.
     fn args(
-        &self,
         &Prepared { extent, shape, .. }: &Prepared<'_>,
         (first, second): (Place<'_, T>, Option<Place<'_, T>>),
         out: u64,
         stream: &Stream,
-        between: &[Arg],
+        last: [&[Arg]; 2],
     ) -> Args {
         let mut args = Args::new();
         if O::CLASS == KernelClass::Exact {
@@ -514,8 +525,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         }
         args.push(Arg::F32(shape.keep));
         args.extend([Arg::Pointer(out), Arg::Pointer(stream.workspace())]);
-        args.extend_from_slice(between);
-        args.extend_from_slice(&self.more);
+        for last in last {
+            args.extend_from_slice(last);
+        }
         args
     }
 }

@@ -83,7 +83,7 @@ pub(super) mod private {
     use bytemuck::Pod;
 
     use super::{Error, Item, Operation};
-    use crate::ptx::EmbeddedKernel;
+    use crate::{ptx::EmbeddedKernel, reducer::made::Kind};
 
     /// The kernel of an operation over a type.
     pub trait Kernel<T> {
@@ -109,6 +109,13 @@ pub(super) mod private {
 
     /// An operation of which the host combines raw results as the kernels do, to the last bit.
     pub trait CombinedAlike {}
+
+    /// The kernels of the same operation that make results of the raw results.
+    pub trait MadeKernel<T> {
+        const MADE: &'static EmbeddedKernel;
+        const MADE_ROWS: &'static EmbeddedKernel;
+        const KIND: Kind;
+    }
 
     /// The kernel of the same operation for segments.
     pub trait SegmentKernel<T> {
@@ -230,7 +237,8 @@ pub(super) const fn compared_bytes<T>() -> usize {
 
 /// Names the kernels `reduce_<name>_<type>`, `fused_<name>_<type>`, `rows_<name>_<type>` and
 /// `segments_<name>_<type>` of an operation for each type of elements, or only the first after
-/// `whole`, and all but the last after `pairs`. `i64 as u64` means that `i64` uses the kernel of
+/// `whole`, all but the last after `pairs`, and `made_<name>_<type>` and `maderows_<name>_<type>`
+/// after `made`. `i64 as u64` means that `i64` uses the kernel of
 /// `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
     (whole $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
@@ -245,6 +253,15 @@ macro_rules! kernels {
                 $crate::reducer::operation::kernels!(@ reduce $name $type $($same)?);
             const FUSED: Option<&'static $crate::ptx::EmbeddedKernel> =
                 Some($crate::reducer::operation::kernels!(@ fused $name $type $($same)?));
+        }
+    )*};
+    (made $op:ty, $name:ident, $kind:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+        impl $crate::reducer::operation::private::MadeKernel<$type> for $op {
+            const MADE: &'static $crate::ptx::EmbeddedKernel =
+                $crate::reducer::operation::kernels!(@ made $name $type $($same)?);
+            const MADE_ROWS: &'static $crate::ptx::EmbeddedKernel =
+                $crate::reducer::operation::kernels!(@ maderows $name $type $($same)?);
+            const KIND: $crate::reducer::made::Kind = $crate::reducer::made::Kind::$kind;
         }
     )*};
     (pairs $op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {

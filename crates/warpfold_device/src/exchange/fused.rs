@@ -65,8 +65,8 @@ impl<R: CombinedAs> GridReduction<R> for Posted {
         slots: *mut u64,
         by_block: bool,
         index: impl Fn(Position) -> u64,
+        source: R::Source,
     ) {
-        let own = call.mailboxes.of(call.rank);
         let is_first = thread::thread_idx_x() < WARP;
         let is_last = thread::block_idx_x() + 1 == thread::grid_dim_x();
         let staged = place::<R::Raw>(call.rank, 0);
@@ -76,7 +76,10 @@ impl<R: CombinedAs> GridReduction<R> for Posted {
         // block alone writes the place of the own result.
         unsafe {
             if is_last && is_first {
-                // Both words are under way while the block combines its accumulators.
+                // Both words are under way while the block combines its accumulators. The mailbox
+                // is chosen behind the branch, because in all other blocks nobody needs it
+                // (bench/NOTEBOOK.md, attempt 93).
+                let own = call.mailboxes.of(control::anew(call.rank));
                 mailbox = [atomic::load_relaxed(own.add(1)), atomic::load_relaxed_system(own)];
                 if thread::thread_idx_x() == 0 {
                     // A result of fewer than 32 bits takes a word, too.
@@ -84,7 +87,14 @@ impl<R: CombinedAs> GridReduction<R> for Posted {
                 }
             }
             let index = |position| index(position) + call.base;
-            <Polled as GridReduction<R>>::reduce(acc, staged.cast(), slots, by_block, index);
+            <Polled as GridReduction<R>>::reduce(
+                acc,
+                staged.cast(),
+                slots,
+                by_block,
+                index,
+                source,
+            );
             if is_last && is_first {
                 post::<R::How>(&call, mailbox);
             }

@@ -211,7 +211,13 @@ impl<T: Item, O: Operation<T>> AllReducer<T, O> {
             self.exchanger.call_at_once(&shards, targets, &streams, |shard, out, exchange| {
                 let (places, stream) = (places[shard], streams[shard]);
                 let own = reducers[shard].prepare(places.0, places.1, stream)?;
-                let args = reducers[shard].args(&own, places, out, stream, exchange);
+                let args = Reducer::<T, O>::args(
+                    &own,
+                    places,
+                    out,
+                    stream,
+                    [exchange, &reducers[shard].more],
+                );
                 let shape = own.shape.launch();
                 #[cfg(feature = "cudarc")]
                 prepared.push(own);

@@ -15,7 +15,7 @@ mod whole;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::device::{Device, Stream};
+use crate::device::{Arg, Device, Stream};
 
 use super::{
     ArraysOperation, Error, Item, Operation,
@@ -259,6 +259,11 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         in_part.min(length) + in_pack + u64::from(parts.next_power_of_two().ilog2()) + 1
     }
 
+    /// The same reducer with another kernel.
+    pub(super) fn with_engine(&self, engine: Arc<Engine>) -> Self {
+        Self { engine, ..self.clone() }
+    }
+
     /// The kernel of this operation and type.
     #[cfg(feature = "testing")]
     pub fn kernel(&self) -> &crate::device::Kernel {
@@ -323,12 +328,24 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
     /// device. There is at least one row.
     fn launch(
         &self,
+        places: (Place<'_, T>, Option<Place<'_, T>>),
+        laid: LaidOut,
+        out: u64,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        self.launch_with(places, laid, out, stream, &self.more)
+    }
+
+    /// As [`launch`](Self::launch), with these arguments as the operation's constant.
+    pub(super) fn launch_with(
+        &self,
         (first, second): (Place<'_, T>, Option<Place<'_, T>>),
         LaidOut { layouts, offsets }: LaidOut,
         out: u64,
         stream: &Stream,
+        more: &[Arg],
     ) -> Result<(), Error> {
-        let (kernel, more) = (self.engine.kernel(), &self.more[..]);
+        let kernel = self.engine.kernel();
         let repair = self.repair.as_ref().map(|engine| {
             let result_bytes = size_of::<O::RowRaw>() as u64;
             Repair { kernel: engine.kernel(), result_bytes }

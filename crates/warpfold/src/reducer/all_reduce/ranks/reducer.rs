@@ -150,7 +150,13 @@ impl<T: Item, O: Operation<T>, R: Rendezvous> RankReducer<T, O, R> {
             let fused = mailboxes.and_then(|mailboxes| Some((mailboxes, mailboxes.fused(shards)?)));
             if let Some((mailboxes, (engine, more))) = fused {
                 let own = reducer.prepare(first, second, stream)?;
-                let args = reducer.args(&own, (first, second), output, stream, &more);
+                let args = Reducer::<T, O>::args(
+                    &own,
+                    (first, second),
+                    output,
+                    stream,
+                    [&more, &reducer.more],
+                );
                 let shape = own.shape.launch();
                 // SAFETY: the arguments are those of a reduction to this output, which is borrowed
                 // or vouched for and has the length 1, and those of the exchange.
