@@ -235,50 +235,47 @@ mod private {
     }
 
     /// The properties of a float type that rounding needs.
-    pub trait Format {
-        /// The field of the exponent of infinities and NaNs.
-        const SPECIAL: u32;
-        fn parts(self) -> Parts;
+    pub trait Format: Sized {
         /// The number of bits of a significand, including the leading one.
         const PRECISION: u32;
         /// The index, among all bits of the limbs, of the bit whose value is the least positive
         /// number of the type.
         const LEAST: u32;
         const INFINITY: u64;
+        /// The field of the exponent of infinities and NaNs.
+        const SPECIAL: u32 = (Self::INFINITY >> (Self::PRECISION - 1)) as u32;
+        /// The bits without the sign, and whether there is a sign.
+        fn magnitude(self) -> (u64, bool);
         fn from_magnitude(bits: u64, is_negative: bool) -> Self;
+
+        fn parts(self) -> Parts {
+            let (bits, is_negative) = self.magnitude();
+            let exponent = (bits >> (Self::PRECISION - 1)) as u32;
+            let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
+            let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
+            Parts { significand: fraction | leading, exponent, is_negative }
+        }
     }
 
     impl Format for f32 {
-        const SPECIAL: u32 = 255;
-        fn parts(self) -> Parts {
-            let bits = u64::from(self.to_bits());
-            let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
-            let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
-            let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
-            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
-            Parts { significand, exponent, is_negative }
-        }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 210 - 149;
         const INFINITY: u64 = Self::INFINITY.to_bits() as u64;
+        fn magnitude(self) -> (u64, bool) {
+            (self.abs().to_bits().into(), self.is_sign_negative())
+        }
         fn from_magnitude(bits: u64, is_negative: bool) -> Self {
             Self::from_bits(bits as u32 | u32::from(is_negative) << 31)
         }
     }
 
     impl Format for f64 {
-        const SPECIAL: u32 = 2047;
-        fn parts(self) -> Parts {
-            let bits = self.to_bits();
-            let exponent = (bits >> (Self::PRECISION - 1)) as u32 & Self::SPECIAL;
-            let fraction = bits & ((1 << (Self::PRECISION - 1)) - 1);
-            let leading = u64::from(exponent != 0) << (Self::PRECISION - 1);
-            let (significand, is_negative) = (fraction | leading, self.is_sign_negative());
-            Parts { significand, exponent, is_negative }
-        }
         const PRECISION: u32 = Self::MANTISSA_DIGITS;
         const LEAST: u32 = 0;
         const INFINITY: u64 = Self::INFINITY.to_bits();
+        fn magnitude(self) -> (u64, bool) {
+            (self.abs().to_bits(), self.is_sign_negative())
+        }
         fn from_magnitude(bits: u64, is_negative: bool) -> Self {
             Self::from_bits(bits | u64::from(is_negative) << 63)
         }

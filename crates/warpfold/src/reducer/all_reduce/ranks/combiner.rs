@@ -67,6 +67,11 @@ impl Combiner {
         self.all_raws.address()
     }
 
+    /// The size of a raw result.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// How many bytes of each rank there are for so many results.
     pub(super) fn bytes_of(&self, count: u32) -> usize {
         gathered_bytes(self.bytes, count)

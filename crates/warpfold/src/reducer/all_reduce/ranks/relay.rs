@@ -12,8 +12,6 @@ use super::{super::call::Shards, RankError, Shared, combiner::Combiner, message:
 #[derive(Debug)]
 pub(super) struct Relay {
     pub(super) combiner: Combiner,
-    /// The size of a raw result.
-    pub(super) bytes: usize,
 }
 
 impl Relay {
@@ -31,7 +29,7 @@ impl Relay {
         stream: &Stream,
     ) -> Result<Vec<u8>, DeviceError> {
         let count = if shards.has(rank) { count as usize } else { 0 };
-        let mut raws = vec![0; self.bytes * count];
+        let mut raws = vec![0; self.combiner.bytes() * count];
         // SAFETY: the caller's promise.
         unsafe { stream.read_waiting(self.combiner.raws(), &mut raws)? };
         Ok(raws)
@@ -55,7 +53,8 @@ impl Relay {
         let bytes = self.combiner.bytes_of(count);
         let mut gathered = vec![0; bytes * all.len()];
         for (rank, (raws, place)) in all.iter().zip(gathered.chunks_mut(bytes.max(1))).enumerate() {
-            let expected = if shards.has(rank) { self.bytes * count as usize } else { 0 };
+            let expected =
+                if shards.has(rank) { self.combiner.bytes() * count as usize } else { 0 };
             if raws.len() != expected {
                 return Err(RankError::Message { rank: rank as u32 });
             }

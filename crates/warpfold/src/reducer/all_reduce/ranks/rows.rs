@@ -277,7 +277,7 @@ fn prepare<T: Item, O: ArraysOperation<T>, R: Rendezvous>(
     } else {
         let ranks = shared.ranks as usize;
         let combiner = Combiner::new(device, exchange, (bytes, rows), ranks)?;
-        Way::Relayed(Relay { combiner, bytes })
+        Way::Relayed(Relay { combiner })
     };
     Ok((device.row_reducer(operation)?, way))
 }
