@@ -230,9 +230,11 @@ pub(crate) unsafe fn reduce(
             &Made::Direct { output } => unsafe {
                 rows.launch(target, session, &part, outputs[output])?;
             },
-            // SAFETY: the caller's contract.
-            Made::By(_) if unsafe { rows.launch_made(target, session, &part, outputs)? } => {}
             Made::By(finishes) => {
+                // SAFETY: the caller's contract.
+                if unsafe { rows.launch_made(target, session, &part, outputs)? } {
+                    continue;
+                }
                 let stride = rows.raw_bytes(target, &part)?;
                 let raw = session.scratch(target, rows.count * stride)?;
                 // SAFETY: the scratch memory has room for the raw results, and nobody else uses it

@@ -2,13 +2,12 @@
 //! touches a device.
 
 use smallvec::{SmallVec, smallvec};
+use warpfold::reducer::Make;
 
 use crate::{
     dtype::{Dtype, Kind},
     op::{Method, Op, Order},
 };
-
-use warpfold::reducer::Make;
 
 use super::{
     calls::Wanted,

@@ -1,7 +1,7 @@
 //! Reductions of which the device makes the results: means, variances, indices and halves instead
 //! of raw results.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use bytemuck::Pod;
 use half::{bf16, f16};
@@ -12,7 +12,7 @@ use crate::device::{Arg, Stream};
 use super::{
     ArgMax, ArgMaximum, ArgMin, ArgMinimum, ArraysOperation, CountNonzero, DeviceArrays,
     DeviceInput, Error, Item, Moments, Reducer, RowReducer, Single, Sum, SumSquares,
-    engine::{Cache, Engine},
+    engine::Cache,
     operation::{More, kernels, private::MadeKernel},
     output::{DeviceOutput, Target},
 };
@@ -101,19 +101,22 @@ impl Kind {
     }
 }
 
-/// An operation of which the device can make results, without a second launch:
+/// An operation of which the device can make results, without a second launch.
 ///
-/// | operation | elements | results | types of results |
-/// |---|---|---|---|
-/// | [`Sum`] | floats | [`Make::Value`], [`Make::Mean`], [`Make::Root`] | floats |
-/// | [`SumSquares`] | floats | [`Make::Value`], [`Make::Mean`], [`Make::Root`] | floats |
-/// | [`Moments`] | floats | [`Make::Mean`], [`Make::Variance`], [`Make::Deviation`] | floats |
-/// | [`ArgMin`], [`ArgMax`] | integers of 8 to 64 bits | [`Make::Value`], the index | `u8`, `i64`, `u64` |
-/// | [`ArgMinimum`], [`ArgMaximum`] | the same, and floats | [`Make::Value`], the index | `u8`, `i64`, `u64` |
-/// | [`CountNonzero`] | integers of 8 to 64 bits, and floats | [`Make::Value`], [`Make::Any`], [`Make::All`] | `u8`, `i64`, `u64` |
+/// Of floats, which are `f16`, `bf16`, `f32` and `f64`, results are made as one of these types:
 ///
-/// The floats are `f16`, `bf16`, `f32` and `f64`. A float is made in `f64` and rounded once. Of an
-/// integer the lowest bits are written. The trait cannot be implemented outside this crate.
+/// - [`Sum`] and [`SumSquares`] have [`Make::Value`], [`Make::Mean`] and [`Make::Root`];
+/// - [`Moments`] has [`Make::Mean`], [`Make::Variance`] and [`Make::Deviation`].
+///
+/// Results that are no floats are `u8`, `i64` or `u64`:
+///
+/// - [`ArgMinimum`] and [`ArgMaximum`] of floats and of integers of 8 to 64 bits, and [`ArgMin`]
+///   and [`ArgMax`] of such integers, have [`Make::Value`], which is the index;
+/// - [`CountNonzero`] of floats and of such integers has [`Make::Value`], [`Make::Any`] and
+///   [`Make::All`].
+///
+/// A float is made in `f64` and rounded once. Of an integer the lowest bits are written. The trait
+/// cannot be implemented outside this crate.
 pub trait MadeOperation<T: Item>: ArraysOperation<T, Arity = Single> + MadeKernel<T> {}
 
 impl<T: Item, O: ArraysOperation<T, Arity = Single> + MadeKernel<T>> MadeOperation<T> for O {}
@@ -166,14 +169,14 @@ kernels!(made ArgMaximum, argmaximum, Index: f16, bf16, f32, f64);
 
 /// The arguments that tell the kernel what to make of `n` elements.
 fn more<T: Item, O: MadeOperation<T>, R: MadeResult>(make: Make, n: u64) -> Result<More, Error> {
-    let refused = Error::Make { make, op: O::NAME, item: R::NAME };
+    let refused = || Error::Make { make, op: O::NAME, item: R::NAME };
     if n == 0 {
         return Err(Error::Empty { op: O::NAME });
     }
     if O::KIND.is_float() != R::IS_FLOAT {
-        return Err(refused);
+        return Err(refused());
     }
-    let (step, a) = O::KIND.step(make, n).ok_or(refused)?;
+    let (step, a) = O::KIND.step(make, n).ok_or_else(refused)?;
     Ok(smallvec![Arg::U32(step), Arg::U32(R::CODE), Arg::F64(a)])
 }
 
@@ -297,7 +300,7 @@ impl<T: Item, O: MadeOperation<T>> RowReducer<T, O> {
     pub fn made(&self) -> Result<MadeRowReducer<T, O>, Error> {
         let device = self.device();
         let cache = device.attached::<Cache>();
-        let engine: Arc<Engine> = cache.engine(device, O::MADE_ROWS, size_of::<O::RowRaw>())?;
+        let engine = cache.engine(device, O::MADE_ROWS, size_of::<O::RowRaw>())?;
         Ok(MadeRowReducer { rows: self.with_engine(engine) })
     }
 }
