@@ -368,9 +368,9 @@ fn bad_input_is_refused_and_nothing_is_written() {
 
         let variance = Make::Variance { correction: 0.0 };
         let error = sum.reduce_into(&input, variance, &mut output, &stream).unwrap_err();
-        assert_eq!(error.to_string(), "there is no variance of a sum as f32");
+        assert_eq!(error.to_string(), "the sum has no variance as f32");
         let error = sum.reduce_into(&input, Make::Mean, &mut index, &stream).unwrap_err();
-        assert_eq!(error.to_string(), "there is no mean of a sum as u64");
+        assert_eq!(error.to_string(), "the sum has no mean as u64");
         let error = most.reduce_into(&input, Make::Value, &mut output, &stream).unwrap_err();
         assert!(matches!(error, Error::Make { make: Make::Value, item: "f32", .. }), "{error}");
         let error = sum.reduce_into(&input, Make::Mean, &mut two, &stream).unwrap_err();

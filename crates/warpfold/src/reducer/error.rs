@@ -205,7 +205,7 @@ pub enum Error {
         strides: Vec<i64>,
     },
     /// The device cannot make such a result of the operation.
-    #[error("there is no {make} of a {op} as {item}")]
+    #[error("the {op} has no {make} as {item}")]
     Make {
         /// What was to be made.
         make: super::Make,
