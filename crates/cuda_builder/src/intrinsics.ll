@@ -224,6 +224,22 @@ end:
   ret void
 }
 
+define internal void @__cuda_std_copy_pair_if(ptr %target, ptr %source, i1 %valid) alwaysinline nounwind {
+  %shared = addrspacecast ptr %target to ptr addrspace(3)
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %plain
+asynchronous:
+  call void asm sideeffect "@$2 cp.async.ca.shared.global [$0], [$1], 8;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+plain:
+  call void asm sideeffect "{\0A\09.reg .b32 word<2>;\0A\09@$2 ld.global.v2.b32 {word0, word1}, [$1];\0A\09@$2 st.shared.v2.b32 [$0], {word0, word1};\0A\09}", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  ret void
+}
+
 define internal void @__cuda_std_copy_pack_if(ptr %target, ptr %source, i1 %valid) alwaysinline nounwind {
   %shared = addrspacecast ptr %target to ptr addrspace(3)
   %global = addrspacecast ptr %source to ptr addrspace(1)

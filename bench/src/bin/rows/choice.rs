@@ -164,6 +164,14 @@ fn quick() -> Vec<Case> {
     cases.push(dense(Sum, F32, &[64, 256, 64, 64], &[0, 2, 3]));
     cases.push(dense(Sum, F32, &[512, 512, 256], &[1]));
     cases.push(dense(Sum, F32, &[65536, 256, 4], &[1]));
+    // Short runs: the two parts of complex numbers, the channels of images, and the means that a
+    // batch normalization needs.
+    for shape in [[32, 32, 2], [1_048_576, 32, 2], [32768, 1024, 2]] {
+        cases.push(dense(Sum, F32, &shape, &[1]));
+    }
+    cases.push(dense(Sum, F16, &[43690, 1024, 3], &[1]));
+    cases.push(dense(Sum, U8, &[87381, 1024, 3], &[1]));
+    cases.push(dense(Sum, F32, &[1370, 1000, 7, 7], &[0, 2, 3]));
     for axis in [0, 1] {
         cases.push(transposed(Sum, [8192, 8192], axis));
     }

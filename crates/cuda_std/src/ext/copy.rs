@@ -28,6 +28,26 @@ pub unsafe fn word_if(target: *mut u32, source: *const u32, valid: bool) {
     unsafe { __cuda_std_copy_word_if(target, source, valid) }
 }
 
+/// Starts a copy of 64 bits if `valid`: PTX `cp.async.ca.shared.global` (below sm_80 a load and a
+/// store).
+///
+/// # Safety
+/// That of [`word_if`], with an alignment of 8 bytes.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "cp.async".
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn pair_if(target: *mut [u32; 2], source: *const [u32; 2], valid: bool) {
+    unsafe extern "C" {
+        fn __cuda_std_copy_pair_if(target: *mut [u32; 2], source: *const [u32; 2], valid: bool);
+    }
+    // SAFETY: the caller keeps this function's contract.
+    unsafe { __cuda_std_copy_pair_if(target, source, valid) }
+}
+
 /// Starts a copy of 128 bits if `valid`, which puts nothing into the first-level cache: PTX
 /// `cp.async.cg.shared.global` (below sm_80 a load and a store).
 ///

@@ -123,6 +123,15 @@ fn usual_shapes() {
             (vec![12, 100], vec![1, 0]),
             (vec![9, 1, 1, 50], vec![-1, 1]),
             (vec![70_000, 2], vec![0]),
+            // The two parts of complex numbers, and the channels of images.
+            (vec![40, 33, 2], vec![1]),
+            (vec![3, 700, 3], vec![1]),
+            // Runs that end within a line of a tile.
+            (vec![30, 5, 7, 7], vec![0, 2, 3]),
+            // A line of a tile has several indices of three dimensions.
+            (vec![3, 4, 2, 5, 3, 2], vec![1, 3, 5]),
+            (vec![3, 9, 2, 7, 2, 11], vec![1, 3, 5]),
+            (vec![3, 4, 2, 5, 3, 2], vec![0, 2, 4]),
         ] {
             let rank = shape.len();
             let order: Vec<usize> = (0..rank).collect();

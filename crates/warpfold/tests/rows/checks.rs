@@ -45,7 +45,7 @@ fn check_on<T: Item, O: RowOperation<T>>(
 
 /// Each way of staging, whole rows and parts of rows, and rows of several tasks.
 fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
-    for (shape, strides) in [
+    let matrices = [
         ([300, 1], [1, 1]),
         ([300, 5], [5, 1]),
         ([40, 100], [100, 1]),
@@ -58,7 +58,14 @@ fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
         ([70, 900], [1, 71]),
         ([33, 77], [2, 66]),
         ([2, 5000], [1, 4]),
-    ] {
+    ];
+    for (shape, strides) in matrices {
+        check(&shape, &strides, value, operation);
+    }
+    // Rows that lie between others, and rows at unequal distances.
+    for (shape, strides) in
+        [([20, 2, 33], [66, 1, 2]), ([2, 3, 700], [2100, 1, 3]), ([9, 7, 5], [40, 1, 8])]
+    {
         check(&shape, &strides, value, operation);
     }
 }

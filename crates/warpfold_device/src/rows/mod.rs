@@ -99,6 +99,9 @@ pub const DIMS: usize = 9;
 /// Bytes of a word.
 const WORD: u32 = 4;
 
+/// Bytes of a pair of words.
+const PAIR: u32 = 8;
+
 /// Bytes of a pack.
 const PACK: u32 = 16;
 
@@ -188,7 +191,7 @@ pub struct Plan {
     pub lane_share: u32,
     /// How a tile is staged, a [`Staging`].
     pub staging: u32,
-    /// Bytes of a unit, in which a tile is copied: 4 or 16.
+    /// Bytes of a unit, in which a tile is copied: 4, 8 or 16.
     pub unit: u32,
     /// Where a tile is not one piece, 2 to this number is its extent along the faster index, in
     /// units or elements.
@@ -388,7 +391,6 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             table,
             places: table.add((2 + warp_of_block as usize) * DIMS),
             lane,
-            tile_bytes: TILE_BYTES / S::ARRAYS as u32,
         };
         let stagers = [stager(0, table, dims), stager(1, second_table, second_dims)];
         let columns = columns::columns::<S, R>() as u32;

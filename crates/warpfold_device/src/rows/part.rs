@@ -6,7 +6,7 @@ use crate::item::{Item, Pack};
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::{Position, Reduction};
-use cuda_std::ext::{control, copy, target};
+use cuda_std::ext::{control, copy, packed, target};
 
 /// The number of packs of a whole part.
 const PACKS: usize = (PART_BYTES / PACK) as usize;
@@ -50,11 +50,7 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
         let index = here.step(plan) + u64::from(first + number);
         Position { block: (index >> 32) as u32, number: index as u32 }
     };
-    // Whether each pack of each row is a pack of shared memory.
-    let is_whole =
-        plan.step == size_of::<S::Element>() as u32 && (shift | plan.row_step).is_multiple_of(PACK);
-    // Whether the elements of a row lie at equal distances in the padded tile, too.
-    let is_even = plan.step.is_multiple_of(LINE);
+    let run = Run::of::<S::Element>(plan.step, shift | plan.row_step);
     // Most parts are whole. Their packs are read all at once, because a lane then waits for shared
     // memory once and not eight times. Older devices have too few registers for that, and packs of
     // many narrow elements gain nothing, because their arithmetic takes longer than the wait.
@@ -74,7 +70,7 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
         // A part is a line of shared memory.
-        if is_full && is_whole && plan.row_step.is_multiple_of(LINE) {
+        if is_full && run.is_whole && plan.row_step.is_multiple_of(LINE) {
             let from = tile.add(padded(at) as usize).cast::<Pack>();
             let mut packs = [[0; 4]; PACKS];
             each(PACKS, |i| packs[i] = copy::read_pack(from.add(i)));
@@ -96,13 +92,11 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
         while place < packs {
             control::keep_rolled();
             let mut both = [[0; 4]; 2];
-            both[0] = pack::<S::Element>(tile, at, plan.step, is_whole, is_even);
+            both[0] = pack::<S::Element>(tile, at, plan.step, run);
             if is_pair {
-                let (at, step) = (second_at, second.step);
-                let is_whole = step == size_of::<S::Element>() as u32
-                    && (second_shift | second.row_step).is_multiple_of(PACK);
-                let is_even = step.is_multiple_of(LINE);
-                both[1] = pack::<S::Element>(second_tile, at, step, is_whole, is_even);
+                let step = second.step;
+                let run = Run::of::<S::Element>(step, second_shift | second.row_step);
+                both[1] = pack::<S::Element>(second_tile, second_at, step, run);
                 second_at += S::PER_PACK as u32 * step;
             }
             kept = R::pack(kept, source.packs(both), place);
@@ -128,32 +122,85 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     }
 }
 
+/// How the elements of a pack lie in a tile.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Each pack is a pack of shared memory.
+    is_whole: bool,
+    /// The elements are neighbours, and have less than a word each. A pack of them may lie in two
+    /// packs of shared memory.
+    is_narrow: bool,
+    /// The elements lie at equal distances, in the padded tile too.
+    is_even: bool,
+}
+
+impl Run {
+    /// For elements that lie `step` bytes apart. `begin` is a multiple of a pack if each row begins
+    /// at a pack.
+    #[inline(always)]
+    fn of<T>(step: u32, begin: u32) -> Self {
+        let are_neighbours = step == size_of::<T>() as u32;
+        Self {
+            is_whole: are_neighbours && begin.is_multiple_of(PACK),
+            is_narrow: are_neighbours && step < WORD,
+            is_even: step.is_multiple_of(LINE),
+        }
+    }
+}
+
 /// The pack whose first element lies `at` bytes behind `tile`, and its others `step` bytes apart.
-/// If `is_whole`, it is a pack of shared memory. If `is_even`, its elements lie at equal distances
-/// in the padded tile, too.
 ///
 /// # Safety
-/// The elements are there.
+/// The elements are there. The packs of shared memory that have narrow ones have been written.
 #[inline(always)]
-unsafe fn pack<T: Item>(
-    tile: *const u8,
-    at: u32,
-    step: u32,
-    is_whole: bool,
-    is_even: bool,
-) -> Pack {
+unsafe fn pack<T: Item>(tile: *const u8, at: u32, step: u32, run: Run) -> Pack {
     let mut pack = [0; 4];
     // SAFETY: the caller's contract.
     unsafe {
-        if is_whole {
-            pack = copy::read_pack(tile.add(padded(at) as usize).cast());
-        } else if is_even {
+        if run.is_whole {
+            pack = read(tile, at);
+        } else if size_of::<T>() < WORD as usize && run.is_narrow {
+            let first = at & !(PACK - 1);
+            // A pack that begins at a pack of shared memory may have none behind it.
+            let last = (at + PACK - 1) & !(PACK - 1);
+            pack = joined(read(tile, first), read(tile, last), at);
+        } else if run.is_even {
             let (first, step) = (padded(at), padded(step));
             each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, first + i as u32 * step));
         } else {
             each(T::PER_PACK, |i| put::<T>(&mut pack, i, tile, padded(at + i as u32 * step)));
         }
     }
+    pack
+}
+
+/// The pack of shared memory `at` bytes behind the beginning of a tile.
+///
+/// # Safety
+/// It has been written.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "a tile begins at a pack")]
+unsafe fn read(tile: *const u8, at: u32) -> Pack {
+    // SAFETY: the caller's contract.
+    unsafe { copy::read_pack(tile.wrapping_add(padded(at) as usize).cast()) }
+}
+
+/// The pack that begins at byte number `at` of a tile, which lies in the pack `low`. The next pack
+/// is `high`, or `low` again.
+#[inline(always)]
+fn joined(low: Pack, high: Pack, at: u32) -> Pack {
+    let mut words = [0; 8];
+    each(4, |i| (words[i], words[4 + i]) = (low[i], high[i]));
+    // The words are moved by two, then by one, and then by bytes. LLVM would make a branch a choice
+    // of addresses, and the words would need memory.
+    let mask = |bit: u32| 0u32.wrapping_sub(at / bit % 2);
+    let choose = |mask: u32, moved: u32, stays: u32| moved & mask | stays & !mask;
+    let (two, one) = (mask(2 * WORD), mask(WORD));
+    each(6, |i| words[i] = choose(two, words[i + 2], words[i]));
+    each(5, |i| words[i] = choose(one, words[i + 1], words[i]));
+    let bytes = 0x3210 + 0x1111 * (at % WORD);
+    let mut pack = [0; 4];
+    each(4, |i| pack[i] = packed::permute(words[i], words[i + 1], bytes));
     pack
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     layout::Layout,
-    plan::{MOST_TILES, PART_BYTES, Staging, TILE_BYTES, Tile, UNITS, WARP, in_units, resident},
+    plan::{MOST_TILES, PART_BYTES, Staging, TILE_BYTES, Tile, WARP, WORD, in_units, resident},
 };
 
 /// The tiles for layouts of elements of `bytes` bytes whose first elements are at `addresses`. Both
@@ -51,7 +51,7 @@ pub(super) fn tiles(
             row_step,
             step,
             lanes,
-            unit: UNITS[1],
+            unit: WORD,
             fast: 0,
             most_task: MOST_TILES,
             kept: layout.kept.clone(),

@@ -13,7 +13,9 @@ pub(super) const PART_BYTES: u64 = 128;
 /// Lanes of a warp.
 pub(super) const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
-pub(super) const UNITS: [u64; 2] = [16, 4];
+pub(super) const UNITS: [u64; 3] = [16, 8, WORD];
+/// Bytes of a word.
+pub(super) const WORD: u64 = 4;
 /// Bytes of a sector, which is what a request to memory brings at least.
 const SECTOR: u64 = 32;
 /// Threads of a block. `warpfold_device::rows::THREADS`.
@@ -266,7 +268,7 @@ pub(super) fn tile(
 /// A tile that is one piece of memory.
 fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u64) -> Tile {
     let Layout { kept, reduced } = layout.clone();
-    let (staging, unit) = (Staging::Piece, UNITS[1]);
+    let (staging, unit) = (Staging::Piece, WORD);
     let (fast, most_task) = (0, MOST_TILES);
     Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
 }
@@ -302,6 +304,10 @@ fn with_unit(
     let run = fast[0].size * bytes;
     if fast[0].stride == bytes as i64 && run.is_multiple_of(unit) {
         fast[0] = Dim { size: run / unit, stride: unit as i64 };
+        // With one dimension less, the kernel may need no table of them.
+        if fast[0].size == 1 && fast.len() > 1 {
+            fast.remove(0);
+        }
     } else if bytes > unit {
         fast.insert(0, Dim { size: bytes / unit, stride: unit as i64 });
     } else if bytes != unit {
