@@ -21,9 +21,21 @@ use std::{
     thread,
 };
 
-/// The level of compression. A higher one takes several times as long in a build script that is
-/// compiled without optimisation.
-const LEVEL: u8 = if cfg!(feature = "compact") { 9 } else { 4 };
+/// How the PTX is compressed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// In a short time also by a build script that is compiled without optimisation.
+    Quick,
+    /// To less room: the feature `compact`.
+    Compact,
+}
+
+/// A text of PTX without comments and indentation. The only strings of kernels are the names of
+/// pragmas, in which no comment begins.
+fn without_comments(text: &str) -> String {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(line).trim());
+    code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+}
 
 /// The compressed PTX of one kernel for one architecture.
 struct Image {
@@ -41,7 +53,9 @@ type Images = BTreeMap<u32, Image>;
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
-    if let Err(error) = embed(&folder, Path::new(&env::var("OUT_DIR")?)) {
+    let is_compact = env::var_os("CARGO_FEATURE_COMPACT").is_some();
+    let packing = if is_compact { Packing::Compact } else { Packing::Quick };
+    if let Err(error) = embed(&folder, Path::new(&env::var("OUT_DIR")?), packing) {
         println!("cargo::error={error}");
     }
     Ok(())
@@ -49,10 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes the kernels of a folder of archives to the folder `out`: `embedded.rs` and the files that
 /// it includes.
-pub(crate) fn embed(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+pub(crate) fn embed(folder: &Path, out: &Path, packing: Packing) -> Result<(), Box<dyn Error>> {
     let mut families: BTreeMap<String, BTreeMap<String, BTreeMap<String, Images>>> =
         BTreeMap::new();
-    for (kernel, image) in pack_all(folder, out)? {
+    for (kernel, image) in pack_all(folder, out, packing)? {
         let Kernel { family, operation, element, arch } = kernel;
         let operations = families.entry(family).or_default();
         operations.entry(operation).or_default().entry(element).or_default().insert(arch, image);
@@ -83,7 +97,11 @@ pub(crate) fn embed(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Compresses the PTX of all archives in `folder` to files in `out`. Each archive has a thread of
 /// its own.
-fn pack_all(folder: &Path, out: &Path) -> Result<Vec<(Kernel, Image)>, Box<dyn Error>> {
+fn pack_all(
+    folder: &Path,
+    out: &Path,
+    packing: Packing,
+) -> Result<Vec<(Kernel, Image)>, Box<dyn Error>> {
     let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut archives = entries.collect::<Result<Vec<_>, std::io::Error>>()?;
     archives.retain(|path| path.to_string_lossy().ends_with(archive::ENDING));
@@ -92,14 +110,14 @@ fn pack_all(folder: &Path, out: &Path) -> Result<Vec<(Kernel, Image)>, Box<dyn E
     }
     let packed: Result<Vec<_>, String> = thread::scope(|scope| {
         let threads: Vec<_> =
-            archives.iter().map(|archive| scope.spawn(|| pack(archive, out))).collect();
+            archives.iter().map(|archive| scope.spawn(|| pack(archive, out, packing))).collect();
         threads.into_iter().map(|thread| thread.join().expect("`pack` does not panic")).collect()
     });
     Ok(packed?.into_iter().flatten().collect())
 }
 
 /// Compresses each PTX of one archive to a file in `out`.
-fn pack(archive: &Path, out: &Path) -> Result<Vec<(Kernel, Image)>, String> {
+fn pack(archive: &Path, out: &Path, packing: Packing) -> Result<Vec<(Kernel, Image)>, String> {
     let mut images = Vec::new();
     for (file, text) in archive::read(archive)? {
         let kernel = Kernel::of_file(&file)
@@ -107,7 +125,11 @@ fn pack(archive: &Path, out: &Path) -> Result<Vec<(Kernel, Image)>, String> {
         let Kernel { family, operation, element, arch } = &kernel;
         let name = format!("{family}_{operation}_{element}");
         let packed = out.join(format!("{name}.{arch}"));
-        fs::write(&packed, miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL))
+        let (text, level) = match packing {
+            Packing::Quick => (text, 4),
+            Packing::Compact => (without_comments(&text), 9),
+        };
+        fs::write(&packed, miniz_oxide::deflate::compress_to_vec(text.as_bytes(), level))
             .map_err(|error| format!("cannot write {}: {error}", packed.display()))?;
         let has_single = text.contains(&format!(".visible .entry {name}_single("));
         images.push((kernel, Image { packed, text_bytes: text.len(), has_single }));

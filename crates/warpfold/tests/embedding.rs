@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use build::Packing;
+
 /// The smallest archive.
 const ARCHIVE: &str = "segments.sm_75.tar.lz";
 
@@ -30,14 +32,14 @@ fn bytes() -> Vec<u8> {
 
 /// The error of the build script on a folder.
 fn error(archives: &Path, out: &Path) -> String {
-    build::embed(archives, out).unwrap_err().to_string()
+    build::embed(archives, out, Packing::Quick).unwrap_err().to_string()
 }
 
-#[test]
-fn each_kernel_of_an_archive_is_a_static_and_a_file() {
-    let (archives, out) = folders("whole");
+/// Embeds an archive, and returns the PTX of a kernel and its compressed length.
+fn embedded(name: &str, packing: Packing) -> (String, usize) {
+    let (archives, out) = folders(name);
     fs::write(archives.join(ARCHIVE), bytes()).unwrap();
-    build::embed(&archives, &out).unwrap();
+    build::embed(&archives, &out, packing).unwrap();
     let source = fs::read_to_string(out.join("embedded.rs")).unwrap();
     let statics = source.matches("pub(crate) static f32: crate::ptx::EmbeddedKernel =").count();
     let sums = source.matches("name: \"segments_sum_f32\"").count();
@@ -49,6 +51,22 @@ fn each_kernel_of_an_archive_is_a_static_and_a_file() {
     assert!(source.contains(&format!("text_bytes: {},", text.len())));
     let files = fs::read_dir(&out).unwrap().count();
     assert_eq!(files - 1, source.matches("include_bytes!").count());
+    (text, packed.len())
+}
+
+#[test]
+fn each_kernel_of_an_archive_is_a_static_and_a_file() {
+    embedded("whole", Packing::Quick);
+}
+
+#[test]
+fn compact_kernels_have_the_same_code_in_less_room() {
+    let (text, room) = embedded("quick", Packing::Quick);
+    let (compact, less_room) = embedded("compact", Packing::Compact);
+    assert!(less_room < room * 19 / 20, "{less_room} of {room}");
+    assert!(text.contains("//") && !compact.contains("//"));
+    let code = text.lines().map(|line| line.split("//").next().unwrap().trim());
+    assert!(code.filter(|line| !line.is_empty()).eq(compact.lines()));
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn torch<'py>(
 
 /// As [`torch`], by the function with which the code that `torch.compile` makes allocates its
 /// results. It takes the host half as long as a method, but only allocates on the current GPU.
-/// `None` if that is another GPU, if `like` is no plain tensor, or if this torch lacks the function.
+/// `None` if that is another GPU, if `like` is no plain tensor, or if torch lacks the function.
 fn torch_directly<'py>(
     like: &Bound<'py, PyAny>,
     place: Place,

@@ -179,7 +179,6 @@ unsafe fn pack<T: Item>(tile: *const u8, at: u32, step: u32, run: Run) -> Pack {
 /// # Safety
 /// It has been written.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "a tile begins at a pack")]
 unsafe fn read(tile: *const u8, at: u32) -> Pack {
     // SAFETY: the caller's contract.
     unsafe { copy::read_pack(tile.wrapping_add(padded(at) as usize).cast()) }
