@@ -292,6 +292,21 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
     entries
 }
 
+/// The most bytes that a kernel may spill, stores and loads together, on an architecture.
+fn most_spilled(name: &str, arch: &str) -> u32 {
+    let is_one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if is_one_of(&["rows_", "maderows_"]) {
+        // The copies of tiles that lie in several dimensions keep more numbers than there are
+        // registers for as many warps as hide the latency of memory. The kernels were measured on
+        // sm_90, where nearly none of them spills.
+        return if arch == "sm_90" { 48 } else { 192 };
+    }
+    // On sm_120 the last block of these kernels keeps the first part of a sum in memory while it
+    // waits for the other blocks.
+    let is_moments = is_one_of(&["reduce_moments_", "made_moments_", "fused_moments_"]);
+    if arch == "sm_120" && is_moments { 40 } else { 0 }
+}
+
 /// Reads from the SASS which kinds of memory instructions each kernel has, and in which order it
 /// uses its loads. `target` is the architecture that the PTX is for.
 fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
@@ -327,11 +342,7 @@ impl Report<'_> {
             faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch));
         };
         for (name, entry) in &self.entries {
-            // On sm_120 the last block of these kernels keeps the first part of a sum in memory
-            // while it waits for the other blocks.
-            let is_moments = ["reduce_moments_", "made_moments_", "fused_moments_"];
-            let is_moments = is_moments.iter().any(|prefix| name.starts_with(prefix));
-            let most = if self.arch == "sm_120" && is_moments { 40 } else { 0 };
+            let most = most_spilled(name, self.arch);
             if entry.spill_bytes > most || entry.stack_bytes > most {
                 fault(
                     name,
@@ -455,6 +466,15 @@ ptxas info    : Used 255 registers, used 0 barriers
             let sass = format!("\n.text.a:\n        /*0000*/                   {instruction}\n");
             read_sass(&sass, "sm_90", &mut entries);
             assert_eq!(entries["a"].generic, generic, "{instruction}");
+        }
+    }
+
+    #[test]
+    fn few_kernels_may_spill() {
+        assert_eq!(["sm_75", "sm_90"].map(|arch| most_spilled("rows_sum_f32", arch)), [192, 48]);
+        assert_eq!(["sm_90", "sm_120"].map(|arch| most_spilled("made_moments_f32", arch)), [0, 40]);
+        for name in ["reduce_sum_f32", "segments_sum_f32", "reduce3_i32"] {
+            assert_eq!(["sm_75", "sm_120"].map(|arch| most_spilled(name, arch)), [0, 0], "{name}");
         }
     }
 
