@@ -22,7 +22,7 @@ use std::{
 };
 
 /// How the PTX is compressed.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Packing {
     /// In a short time also by a build script that is compiled without optimisation.
     Quick,

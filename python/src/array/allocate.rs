@@ -106,9 +106,12 @@ fn torch_directly<'py>(
     static ALLOCATE: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
     static DTYPES: [Cached; ALL.len()] = [const { Cached::new() }; ALL.len()];
     let py = like.py();
-    let tensor = TENSOR.get(py, || py.import("torch")?.getattr("Tensor"))?;
     // Without a context, the thread has no GPU so far.
-    if place == Place::Host || !like.get_type().is(tensor) || current_gpu() != Some(place) {
+    if place == Place::Host || current_gpu() != Some(place) {
+        return Ok(None);
+    }
+    let tensor = TENSOR.get(py, || py.import("torch")?.getattr("Tensor"))?;
+    if !like.get_type().is(tensor) {
         return Ok(None);
     }
     let Some(api) = family::type_info(like)?.exchange else { return Ok(None) };

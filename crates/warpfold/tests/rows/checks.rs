@@ -15,24 +15,26 @@ fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T, 
     // To a small device each array is large, so that columns are read into registers.
     let small = device.with_class(DeviceClass::new(1, false, (9, 0))).unwrap();
     for device in [device, small] {
-        check_on(&device, shape, strides, value, operation);
+        check_on(&device, shape, strides, 0, value, operation);
     }
 }
 
-/// As [`check`], on a device that checks.
+/// As [`check`], on a device that checks, for an array that begins `offset` elements behind the
+/// beginning of its buffer.
 fn check_on<T: Item, O: RowOperation<T>>(
     device: &Device,
     shape: &[u64],
     strides: &[i64],
+    offset: u64,
     value: T,
     operation: O,
 ) {
     let reach: i64 = shape.iter().zip(strides).map(|(&n, s)| (n as i64 - 1) * s).sum();
     // The buffer ends with the array's last element, so that a read behind it is seen.
-    let buffer = device.upload(&vec![value; reach as usize + 1]).unwrap();
-    let array = Array::with_strides(&buffer, shape, strides, 0).unwrap();
+    let buffer = device.upload(&vec![value; (offset + reach as u64 + 1) as usize]).unwrap();
+    let array = Array::with_strides(&buffer, shape, strides, offset).unwrap();
     let results = device.reduce_axes(&array, &[-1], operation);
-    let name = format!("{} of {}: {shape:?} {strides:?}", O::NAME, T::NAME);
+    let name = format!("{} of {}: {shape:?} {strides:?} from {offset} on", O::NAME, T::NAME);
     assert!(results.is_ok(), "{name}");
     let observations = device.take_observations();
     assert!(!observations.is_empty());
@@ -45,29 +47,48 @@ fn check_on<T: Item, O: RowOperation<T>>(
 
 /// Each way of staging, whole rows and parts of rows, and rows of several tasks.
 fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
-    let matrices = [
-        ([300, 1], [1, 1]),
-        ([300, 5], [5, 1]),
-        ([40, 100], [100, 1]),
-        ([40, 101], [103, 1]),
-        ([3, 2051], [2051, 1]),
-        ([1, 40_001], [0, 1]),
-        ([3, 9000], [1, 3]),
-        ([64, 300], [1, 64]),
-        ([16, 20_000], [1, 24]),
-        ([70, 900], [1, 71]),
-        ([33, 77], [2, 66]),
-        ([2, 5000], [1, 4]),
+    let layouts: &[(&[u64], &[i64])] = &[
+        (&[300, 1], &[1, 1]),
+        (&[300, 5], &[5, 1]),
+        (&[40, 100], &[100, 1]),
+        (&[40, 101], &[103, 1]),
+        (&[3, 2051], &[2051, 1]),
+        (&[1, 40_001], &[0, 1]),
+        (&[3, 9000], &[1, 3]),
+        (&[64, 300], &[1, 64]),
+        (&[16, 20_000], &[1, 24]),
+        (&[70, 900], &[1, 71]),
+        (&[33, 77], &[2, 66]),
+        (&[2, 5000], &[1, 4]),
+        // Rows that lie between others, and rows at unequal distances.
+        (&[20, 2, 33], &[66, 1, 2]),
+        (&[2, 3, 700], &[2100, 1, 3]),
+        (&[9, 7, 5], &[40, 1, 8]),
     ];
-    for (shape, strides) in matrices {
-        check(&shape, &strides, value, operation);
+    for (shape, strides) in layouts {
+        check(shape, strides, value, operation);
     }
-    // Rows that lie between others, and rows at unequal distances.
-    for (shape, strides) in
-        [([20, 2, 33], [66, 1, 2]), ([2, 3, 700], [2100, 1, 3]), ([9, 7, 5], [40, 1, 8])]
-    {
-        check(&shape, &strides, value, operation);
+}
+
+/// Rows that do not begin at 16 bytes: short ones, parts of which are whole, one in each tile, and
+/// some of several tiles.
+fn check_offsets<T: Item, O: RowOperation<T>>(value: T, operation: O) {
+    let device = Device::simulator_with(Instrument::Check);
+    for length in [1, 3, 17, 33, 100, 257, 515, 1000, 4099] {
+        for offset in [0, 1, 2, 3, 7] {
+            check_on(&device, &[9, length], &[length as i64, 1], offset, value, operation);
+        }
     }
+}
+
+#[test]
+fn no_check_finds_anything_where_rows_begin_anywhere() {
+    check_offsets::<f32, _>(1.0, Sum);
+    check_offsets::<f64, _>(1.0, Sum);
+    check_offsets::<u8, _>(1, Sum);
+    check_offsets::<f16, _>(f16::ONE, Sum);
+    check_offsets::<f32, _>(1.0, ArgMax);
+    check_offsets::<f32, _>(1.0, TopK::<3>);
 }
 
 #[test]
