@@ -70,8 +70,9 @@ fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
     }
 }
 
-/// Rows that do not begin at 16 bytes: short ones, parts of which are whole, one in each tile, and
-/// some of several tiles.
+/// Packed rows that begin at any element of the buffer, because whole packs may only be copied
+/// where they lie at 16 bytes. The lengths are those of rows within a part of a lane, of several
+/// parts, of rows that have a tile each, and of rows with several tiles.
 fn check_offsets<T: Item, O: RowOperation<T>>(value: T, operation: O) {
     let device = Device::simulator_with(Instrument::Check);
     for length in [1, 3, 17, 33, 100, 257, 515, 1000, 4099] {
