@@ -154,15 +154,17 @@ impl Columns {
             while step + at_once as u32 <= count {
                 control::keep_rolled();
                 let mut units = [[0; 4]; AT_ONCE / 4];
-                // Two loops, because `each` writes out 24 turns at most, and there are 32 loads of
-                // 4 bytes.
-                each(2, |half| {
-                    each(at_once / 2, |i| {
-                        let i = half * (at_once / 2) + i;
-                        units[i] = load(from, unit_bytes);
-                        from = further(from, 1);
-                    });
+                each_unit(at_once, |i| {
+                    units[i] = load(from, unit_bytes);
+                    from = further(from, 1);
                 });
+                // ptxas would use some units before it loads others, and a lane would wait for
+                // memory several times. Now each word needs all loads. The mask is 0, but neither
+                // compiler knows it.
+                let mut mask = 0;
+                each_unit(at_once, |i| mask |= units[i][0]);
+                mask &= plan.fast;
+                each_unit(at_once, |i| each(unit_bytes / 4, |word| units[i][word] ^= mask));
                 // One loop, because LLVM would not write out a loop in another one.
                 each(AT_ONCE / size_of::<Pack>(), |i| {
                     let (number, column) = (i / columns, i % columns);
@@ -201,6 +203,13 @@ impl Columns {
             accs
         }
     }
+}
+
+/// Calls `turn` for 0 to `count` - 1. There are two loops, because [`each`] writes out 24 turns at
+/// most, and there are 32 units of 4 bytes. `count` is even.
+#[inline(always)]
+fn each_unit(count: usize, mut turn: impl FnMut(usize)) {
+    each(2, |half| each(count / 2, |i| turn(half * (count / 2) + i)));
 }
 
 /// Loads the first `bytes` bytes of a unit: 4, 8 or 16.

@@ -56,6 +56,7 @@
 pub mod columns;
 pub(crate) mod finish;
 mod part;
+mod reader;
 pub mod scatter;
 mod source;
 mod stage;
@@ -108,12 +109,12 @@ const PACK: u32 = 16;
 /// Bytes of a line of shared memory: one word of each bank.
 const LINE: u32 = 128;
 
-/// Bytes of shared memory for one tile: its lines and the gaps behind them, and one word more,
-/// because a tile need not begin at a word.
-const BUFFER: usize = padded(TILE_BYTES) as usize + PACK as usize;
+/// Bytes of shared memory for one tile: its lines and the gaps behind them, and one line more,
+/// because a tile need not begin at a line.
+const BUFFER: usize = padded(TILE_BYTES + LINE) as usize;
 
 /// Bytes of shared memory for the tile of one of two arrays, as [`BUFFER`].
-const HALF: usize = padded(TILE_BYTES / 2) as usize + PACK as usize;
+const HALF: usize = padded(TILE_BYTES / 2 + LINE) as usize;
 
 /// Bytes of shared memory for the tiles of a warp, one of each array.
 const fn buffer(arrays: usize) -> usize {
@@ -191,10 +192,10 @@ pub struct Plan {
     pub lane_share: u32,
     /// How a tile is staged, a [`Staging`].
     pub staging: u32,
-    /// Bytes of a unit, in which a tile is copied: 4, 8 or 16.
+    /// Bytes of a unit, in which a tile that is not one piece is copied: 4, 8 or 16.
     pub unit: u32,
     /// Where a tile is not one piece, 2 to this number is its extent along the faster index, in
-    /// units or elements.
+    /// units or elements. For [`Staging::Columns`] it is 0.
     pub fast: u32,
     /// The number of dimensions of the rows.
     pub kept: u32,
@@ -222,6 +223,18 @@ impl Plan {
     pub fn with(self, layout: Layout) -> Self {
         let Layout { row_step, step, staging, unit, fast, kept, reduced } = layout;
         Self { row_step, step, staging, unit, fast, kept, reduced, ..self }
+    }
+
+    /// 2 to this number is the number of teams of a block, and the distance of the warps of a team.
+    #[inline(always)]
+    fn apart(&self) -> u32 {
+        WARPS.trailing_zeros() - self.team
+    }
+
+    /// How many rows a warp takes at a time.
+    #[inline(always)]
+    fn rows_of_pass(&self) -> u32 {
+        (WARP * self.lane_share) >> SHARE
     }
 
     /// Whether there are two dimensions only, for which no table is needed.
@@ -368,23 +381,11 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             }
             thread::sync_threads();
         }
-        // Neighbouring teams have neighbouring groups, because these are often neighbours in
-        // memory.
-        let teams = WARPS >> plan.team;
-        let (team, member) =
-            (warp_of_block & (teams - 1), warp_of_block >> (WARPS.trailing_zeros() - plan.team));
-        let number = thread::block_idx_x() * teams + team;
-        let groups = plan.groups.max(1);
-        // A division takes time, and few rows need it.
-        let (of_group, group) =
-            if number < groups { (0, number) } else { (number / groups, number % groups) };
-        let task = (of_group << plan.team) + member;
-        // The last team of a group may have more warps than tasks, and the last block more teams
-        // than there are.
-        let has_task = task < plan.tasks;
-        let tiles =
+        let place = Place::new(tid, &plan);
+        let buffers =
             if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
-        let tiles = tiles.add(warp_of_block as usize * buffer(S::ARRAYS));
+        let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
+        let tiles = tiles_of(warp_of_block);
         let stager = |array: usize, table: *mut u64, dims: [Dim; DIMS]| stage::Stager {
             input: input.addresses()[array],
             matrix: [dims[0], dims[1]],
@@ -400,7 +401,10 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
 
         grid::wait_for_dependencies();
-        let mut here = Tile { group, task, number: 0 };
+        // The last team of a group may have more warps than tasks, and the last block more teams
+        // than there are.
+        let has_task = place.task < plan.tasks;
+        let mut here = Tile { group: place.group, task: place.task, number: 0 };
         // Each way has a loop of its own. In a common loop the values that one way needs take
         // registers of the other one too, and ptxas spills them.
         if are_columns {
@@ -421,9 +425,11 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
                 if is_pair {
                     shift[1] = stagers[1].stage::<S::Element>(start[1], here, &second);
                 }
+                // This is computed while the copies are under way, and not before the first one.
+                let share = part::Share::new(control::anew(lane), &plan);
                 copy::wait();
                 warp::sync_warp(u32::MAX);
-                let worker = Worker { tiles: Tiles { start, shift }, lane, stack };
+                let worker = Worker { tiles: Tiles { start, shift }, share, lane, stack };
                 worker.work::<S, R>(input, output, slots, here, [&plan, &second]);
                 warp::sync_warp(u32::MAX);
                 let Some(next) = here.next(&plan) else { break };
@@ -433,27 +439,58 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         if plan.tasks > 1 || are_columns {
             thread::sync_threads();
             let team = team::Team {
-                first: tiles.sub((member * teams) as usize * buffer(S::ARRAYS)),
+                first: tiles_of(warp_of_block - (place.member << plan.apart())),
                 own: tiles,
                 lane,
                 stack,
                 slots,
-                number: of_group,
+                number: place.of_group,
                 columns: are_columns.then_some(columns),
             };
             // All warps of a team finish columns, those without a task too.
-            let has_team = of_group << plan.team < plan.tasks;
+            let has_team = place.of_group << plan.team < plan.tasks;
             let lanes = match team.columns {
                 Some(columns) => plan.tile_rows * columns::lanes_of_column(&plan, columns),
                 None => 1,
             };
-            let mut slice = member;
+            let mut slice = place.member;
             while has_team && slice * WARP < lanes {
                 control::keep_rolled();
                 team.finish::<R>(input, output, slice, here, &plan);
                 slice += 1 << plan.team;
             }
         }
+    }
+}
+
+/// What a warp works on.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The number of its group in the launch.
+    group: u32,
+    /// The number of its team among those of the group.
+    of_group: u32,
+    /// Its number in the team.
+    member: u32,
+    /// The number of its task in the group.
+    task: u32,
+}
+
+impl Place {
+    /// The place of the warp of thread number `tid` of this block.
+    #[inline(always)]
+    fn new(tid: u32, plan: &Plan) -> Self {
+        // Neighbouring teams have neighbouring groups, because these are often neighbours in
+        // memory.
+        let warp = tid / WARP;
+        let teams = 1 << plan.apart();
+        let (team, member) = (warp & (teams - 1), warp >> plan.apart());
+        let number = thread::block_idx_x() * teams + team;
+        let groups = plan.groups.max(1);
+        // A division takes time, and few rows need it.
+        let (of_group, group) =
+            if number < groups { (0, number) } else { (number / groups, number % groups) };
+        Self { group, of_group, member, task: (of_group << plan.team) + member }
     }
 }
 
@@ -470,6 +507,7 @@ struct Tiles {
 #[derive(Clone, Copy)]
 struct Worker {
     tiles: Tiles,
+    share: part::Share,
     lane: u32,
     stack: tree::Stack,
 }
@@ -488,21 +526,9 @@ impl Worker {
         here: Tile,
         plans: [&Plan; 2],
     ) {
-        let Self { tiles, lane, stack } = self;
+        let Self { tiles, share, lane, stack } = self;
         let plan = plans[0];
         let rows = here.rows(plan);
-        // Below sm_90 the compiler has too few registers to keep what follows from this until it is
-        // needed again.
-        let anew = |value: u32| if target::arch() >= 900 { value } else { control::anew(value) };
-        let taken = (anew(WARP) * plan.lane_share) >> SHARE;
-        // What this lane takes of the rows from number `pass` on.
-        let share = |pass: u32| {
-            let lane = anew(lane);
-            let own = (lane * plan.lane_share) >> SHARE;
-            let row = pass + own;
-            let (number, is_row) = (lane - own * plan.lanes, own < taken && row < rows);
-            part::Share { row, number, is_row }
-        };
         let mut pass = 0;
         // SAFETY: the caller's contract. All lanes take the same branches, except the one that
         // writes a result.
@@ -515,13 +541,22 @@ impl Worker {
                 } else {
                     R::identity()
                 };
-                let share_of_lane = share(pass);
-                let mut acc = part::part::<S, R>(source, tiles, share_of_lane, before, here, plans);
+                let row = pass + share.row;
+                let is_row = share.is_taken && row < rows;
+                let mut acc = part::part::<S, R>(
+                    source,
+                    tiles,
+                    share,
+                    is_row.then_some(row),
+                    before,
+                    here,
+                    plans,
+                );
                 if R::IN_ANY_ORDER && !here.is_last(plan) {
                     stack.keep::<R>(acc);
                     return;
                 }
-                let part::Share { row, number, is_row } = share(pass);
+                let number = share.number;
                 // The other way is right for all numbers of lanes, and code that combines lists is
                 // long.
                 acc = if plan.lanes.is_power_of_two() && !R::IN_ANY_ORDER {
@@ -547,7 +582,7 @@ impl Worker {
                     let row = here.row(plan) + u64::from(row);
                     R::write(acc, output, row, index, source, slots);
                 }
-                pass += taken;
+                pass += plan.rows_of_pass();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Copies tiles from global to shared memory, whatever strides the array has.
 
-mod piece;
+pub(crate) mod piece;
 mod units;
 mod walk;
 
@@ -65,7 +65,7 @@ impl Stager {
             return 0;
         }
         let is = |staging: Staging| plan.staging == staging as u32;
-        // What the dimensions count: elements, or units of a word or a pack.
+        // What the dimensions count: elements, or units of a word, a pair or a pack.
         let (row_unit, step_unit) = match () {
             () if is(Staging::RowUnits) => (plan.unit, size),
             () if is(Staging::StepUnits) => (size, plan.unit),
@@ -88,7 +88,7 @@ impl Stager {
             };
             if is(Staging::Piece) {
                 let bytes = (rows - 1) * plan.row_step + (steps - 1) * plan.step + size;
-                return self.piece::<T>(target, start, bytes);
+                return piece::copy::<T>(target, start, bytes, self.lane);
             }
             let along = |list: List, count: u32, unit: u32, only: usize| {
                 let last = (count * size - 1) >> unit.trailing_zeros();
@@ -107,15 +107,18 @@ impl Stager {
             let by_rows = is(Staging::RowUnits) || is(Staging::RowElements);
             let (fast, slow) = if by_rows { (of_rows, of_steps) } else { (of_steps, of_rows) };
             let unit = if by_rows { row_unit } else { step_unit };
-            let is_short = plan.fast <= WARP.trailing_zeros();
-            if fast.is_even && slow.is_even && unit >= WORD {
-                if is_short {
-                    self.lines(target, start, fast, slow, unit, plan.fast);
-                } else {
-                    self.units(target, start, fast, slow, unit, plan.fast);
-                }
+            // What follows from these two is computed here. The compiler would compute it before
+            // the first copy of any tile, and keep it in registers that it does not have.
+            let lane = control::anew(self.lane);
+            let log = control::anew(plan.fast);
+            let stager = Self { lane, ..self };
+            let units = units::Units { start, fast, slow, unit, log };
+            if !(fast.is_even && slow.is_even && unit >= WORD) {
+                stager.walk::<T>(target, units);
+            } else if log <= WARP.trailing_zeros() {
+                stager.lines(target, units);
             } else {
-                self.walk::<T>(target, start, fast, slow, unit, plan.fast);
+                stager.units(target, units);
             }
         }
         0
@@ -147,8 +150,8 @@ impl Stager {
             }
             let [kept, reduced] = List::both(plan);
             self.locate(row, step, kept, reduced);
-            let offset = self.offset(kept, unit).wrapping_add(self.offset(reduced, further));
-            (self.input.wrapping_add(offset), self.dim(plan.kept).stride as u64)
+            let address = self.address([(kept, unit), (reduced, further)]);
+            (address, self.dim(plan.kept).stride as u64)
         }
     }
 
@@ -178,11 +181,11 @@ impl Stager {
                 let mut i = first;
                 while i < lane {
                     control::keep_rolled();
-                    place /= self.dim(i).size.max(1);
+                    place = divided(place, self.dim(i).size).0;
                     i += 1;
                 }
                 if lane + 1 < end {
-                    place %= self.dim(lane).size.max(1);
+                    place = divided(place, self.dim(lane).size).1;
                 }
                 *self.places.add(lane as usize) = place;
             }
@@ -218,6 +221,26 @@ impl Stager {
         let entry = self.table.wrapping_add(2 * i as usize);
         // SAFETY: the caller's contract.
         unsafe { Dim { size: *entry, stride: *entry.add(1) as i64 } }
+    }
+
+    /// The address of the unit, or element, that is so many indices behind the tile's place in each
+    /// of two lists of dimensions.
+    ///
+    /// # Safety
+    /// That of [`offset`](Self::offset).
+    #[inline(always)]
+    unsafe fn address(self, [one, other]: [(List, u32); 2]) -> u64 {
+        let (mut address, mut place, mut is_last) = (self.input, one, false);
+        loop {
+            control::keep_rolled();
+            let (list, add) = place;
+            // SAFETY: the caller's contract.
+            address = address.wrapping_add(unsafe { self.offset(list, add) });
+            if is_last {
+                return address;
+            }
+            (place, is_last) = (other, true);
+        }
     }
 
     /// The offset in bytes of the place that is `add` indices behind the tile's in a list of
@@ -265,6 +288,38 @@ fn quotient(place: u64, size: u64) -> u64 {
     }
 }
 
+/// Quotient and rest of a division. `divisor` is not 0.
+///
+/// For a division of 64 bits ptxas calls a function, and the kernel then keeps what it needs
+/// behind the call in memory.
+#[inline(always)]
+fn divided(number: u64, divisor: u64) -> (u64, u64) {
+    if let (Ok(number), Ok(divisor)) = (u32::try_from(number), u32::try_from(divisor)) {
+        let quotient = number / divisor.max(1);
+        return (quotient.into(), (number - quotient * divisor).into());
+    }
+    let (mut quotient, mut rest) = (0, number);
+    while rest >= divisor {
+        control::keep_rolled();
+        let part = part_of_quotient(rest, divisor);
+        quotient += part;
+        rest -= part * divisor;
+    }
+    (quotient, rest)
+}
+
+/// At least 1, and at most the quotient of two numbers, if that is 1 or more. All but the upper 15
+/// bits of the quotient may be missing.
+#[inline(always)]
+fn part_of_quotient(number: u64, divisor: u64) -> u64 {
+    // The upper 32 bits of the number are divided by the upper 16 bits of the divisor, rounded up.
+    let shift = 32 - number.leading_zeros().min(32);
+    let cut = 48 - divisor.leading_zeros().min(48);
+    let upper = (divisor >> cut) as u32 + u32::from(cut > 0);
+    let part = u64::from((number >> shift) as u32 / upper.max(1)) << shift;
+    (part >> cut).max(1)
+}
+
 /// Starts the copy of a unit of a word, a pair or a pack, if it is there.
 ///
 /// # Safety
@@ -287,4 +342,29 @@ unsafe fn copy_unit(target: *mut u8, source: u64, unit: u32, is_there: bool) {
 unsafe fn put<T: Item>(target: *mut u8, at: u32, item: T) {
     // SAFETY: the caller's contract.
     unsafe { target.add(padded(at) as usize).cast::<T>().write(item) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_of_quotient;
+
+    #[test]
+    fn a_quotient_is_the_sum_of_few_parts() {
+        let edges = (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, (1u64 << bit) + 1]);
+        let edges = edges.chain([u64::MAX, u64::MAX - 1, 3_000_000_019, 10u64.pow(19)]);
+        for number in edges.clone() {
+            for divisor in edges.clone().filter(|&divisor| divisor > 0) {
+                let (mut quotient, mut rest, mut parts) = (0, number, 0);
+                while rest >= divisor {
+                    let part = part_of_quotient(rest, divisor);
+                    quotient += part;
+                    rest =
+                        part.checked_mul(divisor).and_then(|part| rest.checked_sub(part)).unwrap();
+                    parts += 1;
+                }
+                assert_eq!((quotient, rest), (number / divisor, number % divisor));
+                assert!(parts <= 6, "{number} / {divisor} has {parts} parts");
+            }
+        }
+    }
 }

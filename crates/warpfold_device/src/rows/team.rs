@@ -2,7 +2,7 @@
 //! workspace.
 
 use super::columns::{self, log, place};
-use super::{Plan, SHARE, Tile, WARPS, buffer, finish, index, tree};
+use super::{Plan, SHARE, Tile, buffer, finish, index, tree};
 use crate::Reduction;
 use crate::source::Source;
 use crate::unroll::each;
@@ -84,7 +84,7 @@ impl Team {
             let mut i = 0;
             while i < count {
                 let buffer = buffer(R::Source::ARRAYS);
-                let buffer = self.first.add(((WARPS >> plan.team) * i) as usize * buffer);
+                let buffer = self.first.add(((1 << plan.apart()) * i) as usize * buffer);
                 let place = place(buffer, R::Acc::COUNT, column, from);
                 let left = R::Acc::from_words(&|word| *place.add(word * WARP as usize));
                 i += 1;

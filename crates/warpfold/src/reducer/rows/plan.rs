@@ -215,7 +215,9 @@ pub(super) fn tile(
             let fill = in_passes == 0 || (in_passes * 4 < most * 3 && are_most);
             let whole = if fill { most } else { in_passes };
             let rows = whole.min(share.next_multiple_of(at_once));
-            return piece(layout, rows, length, (row_bytes, bytes), whole_lanes);
+            // A row alone begins where the tile does.
+            let row_step = if rows == 1 { 0 } else { row_bytes };
+            return piece(layout, rows, length, (row_step, bytes), whole_lanes);
         }
     }
     let columns =
@@ -418,7 +420,7 @@ mod tests {
         assert!([4, 8, 16].contains(&tile.unit), "{tile:?}");
         assert_eq!(tile.rows * tile.lanes, WARP * columns, "{tile:?}");
         assert_eq!(tile.steps, tile.lanes * PART_BYTES / bytes, "{tile:?}");
-        assert!(tile.lanes.is_power_of_two(), "{tile:?}");
+        assert!(tile.lanes.is_power_of_two() && tile.fast == 0, "{tile:?}");
         // The accumulators and the stacks of a lane fit into its share of a buffer.
         let levels = u64::from(tile.most_task.ilog2());
         assert!((1 + levels) * columns * words <= LANE_WORDS, "{tile:?}");

@@ -1,102 +1,135 @@
 //! Tiles that are one piece of memory.
 
-use super::{Stager, at_once, put};
 use crate::item::{Item, Pack};
-use crate::rows::{LINE, PACK, WORD, padded};
+use crate::rows::{LINE, PACK, WORD, padded, reader};
 use crate::unroll::each;
 use crate::warp::WARP;
 use core::mem;
-use cuda_std::ext::{control, copy};
+use cuda_std::ext::{control, copy, target};
 
-impl Stager {
-    /// Copies `bytes` bytes from `source` on, and returns how far behind `target` the first of them
-    /// will be.
-    ///
-    /// # Safety
-    /// That of [`stage`](Self::stage).
-    #[inline(always)]
-    #[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
-    pub(super) unsafe fn piece<T: Item>(self, target: *mut u8, source: u64, bytes: u32) -> u32 {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if size_of::<T>() < WORD as usize {
-                return self.narrow_piece::<T>(target, source, bytes);
-            }
-            let mut done = 0;
-            if source.is_multiple_of(PACK.into()) {
-                done = bytes / PACK * PACK;
-                self.copy_packs(target, source, 0, done);
-            }
-            let mut at = self.lane * WORD + done / LINE * LINE;
-            while at - self.lane * WORD < bytes {
-                control::keep_rolled();
-                let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
-                each(at_once(), |i| {
-                    let further = i as u32 * WARP * WORD;
-                    let is_there = done <= at + further && at + further < bytes;
-                    let to = to.add(padded(further) as usize).cast::<u32>();
-                    copy::word_if(to, (from + u64::from(further)) as *const u32, is_there);
-                });
-                at += at_once() as u32 * WARP * WORD;
-            }
+/// Starts the copy of `bytes` bytes from `source` on to the tile at `target`, and returns how far
+/// behind `target` the first of them will be, which is less than a line.
+///
+/// # Safety
+/// The whole warp calls this, with its lanes, and no lane uses `target` until the copies have
+/// arrived. At `source` are so many bytes of elements, and at `target` is room for them and a line
+/// of shared memory more.
+#[inline(always)]
+pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lane: u32) -> u32 {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if reader::reads_packs::<T>() {
+            return in_packs::<T>(target, source, bytes, lane);
         }
-        0
+        in_words(target, source, bytes, lane);
     }
+    0
+}
 
-    /// As [`piece`](Self::piece), if an element has less than a word. Packs are copied to packs.
-    /// The bytes of the first and the last pack that are not copied become 0, so that a lane may
-    /// read these packs as a whole.
-    ///
-    /// # Safety
-    /// That of [`stage`](Self::stage).
-    #[inline(always)]
-    unsafe fn narrow_piece<T: Item>(self, target: *mut u8, source: u64, bytes: u32) -> u32 {
-        let lane = self.lane;
-        let shift = source as u32 % PACK;
-        let (from, end) = (source - u64::from(shift), shift + bytes);
-        // The bytes in whole packs begin at `first` and end at `last`.
-        let (first, last) = (shift.next_multiple_of(PACK), end / PACK * PACK);
-        // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
-        unsafe {
-            self.copy_packs(target, from, first, last);
-            // The first lanes take the elements before the first whole pack, and the next ones
-            // those behind the last.
-            let in_pack = PACK / size_of::<T>() as u32;
-            let is_head = lane < in_pack;
-            let is_cut = if is_head { first > 0 } else { first <= last && last < end };
-            let at = if is_head { 0 } else { last } + lane % in_pack * size_of::<T>() as u32;
-            if lane < 2 * in_pack && is_cut {
-                let mut item = mem::zeroed();
-                if shift <= at && at < end {
-                    item = T::load_if((from + u64::from(at)) as *const T, true);
+/// Copies packs to packs. A piece that does not begin at a pack lies in the tile as it lies in its
+/// line, so that each instruction copies whole lines. The bytes of the first and the last pack that
+/// are not copied become 0.
+///
+/// # Safety
+/// That of [`copy`].
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
+unsafe fn in_packs<T: Item>(target: *mut u8, source: u64, bytes: u32, lane: u32) -> u32 {
+    let shift = if source.is_multiple_of(PACK.into()) { 0 } else { source as u32 % LINE };
+    let (from, end) = (source - u64::from(shift), shift + bytes);
+    // The bytes in whole packs begin at `first` and end at `last`.
+    let (first, last) = (shift.next_multiple_of(PACK), end / PACK * PACK);
+    // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
+    unsafe {
+        packs(target, from, first, last, lane);
+        if (shift | end).is_multiple_of(PACK) {
+            return shift;
+        }
+        // The first lanes take what is before the first whole pack, and the next ones what is
+        // behind the last one: each an element, or a word of one.
+        let size = (size_of::<T>() as u32).min(WORD);
+        let in_pack = PACK / size;
+        let is_head = lane < in_pack;
+        let is_cut = if is_head { first > shift } else { first <= last && last < end };
+        let pack = if is_head { first.wrapping_sub(PACK) } else { last };
+        if lane < 2 * in_pack && is_cut {
+            let at = pack + lane % in_pack * size;
+            let is_there = shift <= at && at < end;
+            let (to, from) = (target.add(padded(at) as usize), from + u64::from(at));
+            if size == WORD {
+                copy::word_if(to.cast(), from as *const u32, is_there);
+                if !is_there {
+                    to.cast::<u32>().write(0);
                 }
-                put(target, at, item);
+            } else {
+                let mut item = mem::zeroed();
+                if is_there {
+                    item = T::load_if(from as *const T, true);
+                }
+                to.cast::<T>().write(item);
             }
         }
-        shift
     }
+    shift
+}
 
-    /// Copies the packs from byte `first` to byte `last` behind `source`.
-    ///
-    /// # Safety
-    /// That of [`stage`](Self::stage).
-    #[inline(always)]
-    #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
-    unsafe fn copy_packs(self, target: *mut u8, source: u64, first: u32, last: u32) {
-        let mut at = self.lane * PACK;
-        // SAFETY: the caller's contract.
-        unsafe {
-            while at - self.lane * PACK < last {
-                control::keep_rolled();
-                let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
-                each(at_once(), |i| {
-                    let further = i as u32 * WARP * PACK;
-                    let is_there = first <= at + further && at + further < last;
-                    let to = to.add(padded(further) as usize).cast::<Pack>();
-                    copy::pack_if(to, (from + u64::from(further)) as *const Pack, is_there);
-                });
-                at += at_once() as u32 * WARP * PACK;
-            }
+/// Copies words, and packs if they lie at packs, to the beginning of the tile.
+///
+/// # Safety
+/// That of [`copy`]. All elements have words.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
+unsafe fn in_words(target: *mut u8, source: u64, bytes: u32, lane: u32) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let mut done = 0;
+        if source.is_multiple_of(PACK.into()) {
+            done = bytes / PACK * PACK;
+            packs(target, source, 0, done, lane);
+        }
+        let mut at = lane * WORD + done / LINE * LINE;
+        while at - lane * WORD < bytes {
+            control::keep_rolled();
+            let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
+            each(at_once(), |i| {
+                let further = i as u32 * WARP * WORD;
+                let is_there = done <= at + further && at + further < bytes;
+                let to = to.add(padded(further) as usize).cast::<u32>();
+                copy::word_if(to, (from + u64::from(further)) as *const u32, is_there);
+            });
+            at += at_once() as u32 * WARP * WORD;
         }
     }
+}
+
+/// Copies the packs from byte `first` to byte `last` behind `source`.
+///
+/// # Safety
+/// That of [`copy`].
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
+unsafe fn packs(target: *mut u8, source: u64, first: u32, last: u32, lane: u32) {
+    let mut at = lane * PACK;
+    // SAFETY: the caller's contract.
+    unsafe {
+        while at - lane * PACK < last {
+            control::keep_rolled();
+            let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
+            each(at_once(), |i| {
+                let further = i as u32 * WARP * PACK;
+                // Only the first copy of a lane may lie before the first pack.
+                let is_there = (i > 0 || first <= at) && at + further < last;
+                let to = to.add(padded(further) as usize).cast::<Pack>();
+                copy::pack_if(to, (from + u64::from(further)) as *const Pack, is_there);
+            });
+            at += at_once() as u32 * WARP * PACK;
+        }
+    }
+}
+
+/// How many copies a lane starts one after the other: those of the longest tile, which lies in one
+/// line more than it fills. Below sm_80 each of them needs registers.
+#[inline(always)]
+fn at_once() -> usize {
+    if target::arch() >= 800 { 9 } else { 1 }
 }

@@ -7,6 +7,18 @@ use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::{control, copy};
 
+/// The units of a tile. Along the faster index, a tile has 2 to `log` places for units of `unit`
+/// bytes, which are a line.
+#[derive(Clone, Copy)]
+pub(super) struct Units {
+    /// The address of the first unit.
+    pub start: u64,
+    pub fast: Along,
+    pub slow: Along,
+    pub unit: u32,
+    pub log: u32,
+}
+
 impl Stager {
     /// As [`units`](Self::units), if the warp takes whole lines at a time. Then each lane stays at
     /// its place along the faster index.
@@ -15,15 +27,8 @@ impl Stager {
     /// That of [`stage`](Self::stage).
     #[inline(always)]
     #[expect(clippy::cast_ptr_alignment, reason = "units are copied to their boundaries")]
-    pub(super) unsafe fn lines(
-        self,
-        target: *mut u8,
-        start: u64,
-        fast: Along,
-        slow: Along,
-        unit: u32,
-        log: u32,
-    ) {
+    pub(super) unsafe fn lines(self, target: *mut u8, units: Units) {
+        let Units { start, fast, slow, unit, log } = units;
         let (at, mut line) = (self.lane & ((1 << log) - 1), self.lane >> log);
         let lines = WARP >> log;
         let along = u64::from(at).wrapping_mul(fast.stride);
@@ -59,22 +64,14 @@ impl Stager {
         }
     }
 
-    /// Copies a tile that begins at `start` unit by unit, if all units lie at equal distances, and
-    /// are words or packs. Along the faster index, a tile has 2 to `log` places for units of `unit`
-    /// bytes, which are a line.
+    /// Copies a tile unit by unit, if all units lie at equal distances, and are words, pairs or
+    /// packs.
     ///
     /// # Safety
     /// That of [`stage`](Self::stage).
     #[inline(always)]
-    pub(super) unsafe fn units(
-        self,
-        target: *mut u8,
-        start: u64,
-        fast: Along,
-        slow: Along,
-        unit: u32,
-        log: u32,
-    ) {
+    pub(super) unsafe fn units(self, target: *mut u8, units: Units) {
+        let Units { start, fast, slow, unit, log } = units;
         let mut number = self.lane;
         let step = padded(WARP * unit) as usize;
         // SAFETY: the addresses are those of elements of the array where they are used.

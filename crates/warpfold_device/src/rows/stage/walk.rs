@@ -1,6 +1,7 @@
 //! Tiles whose units lie anywhere, or have less than a word.
 
-use super::{Along, List, Stager, copy_unit, put, quotient};
+use super::units::Units;
+use super::{List, Stager, copy_unit, put, quotient};
 use crate::item::Item;
 use crate::rows::{Dim, WORD, padded};
 use crate::unroll::each;
@@ -21,40 +22,40 @@ impl Stager {
     /// # Safety
     /// That of [`stage`](Self::stage).
     #[inline(always)]
-    pub(super) unsafe fn walk<T: Item>(
-        self,
-        target: *mut u8,
-        start: u64,
-        fast: Along,
-        slow: Along,
-        unit: u32,
-        log: u32,
-    ) {
+    pub(super) unsafe fn walk<T: Item>(self, target: *mut u8, units: Units) {
+        let Units { start, fast, slow, unit, log } = units;
         let lane = self.lane;
         let is_short = log <= WARP.trailing_zeros();
         let (walked, other) = if is_short { (slow, fast) } else { (fast, slow) };
         let (first, further) = if is_short { (lane >> log, WARP >> log) } else { (lane, WARP) };
         let mut place = if is_short { lane & ((1 << log) - 1) } else { 0 };
         let (mut number, mut at) = (first, lane * unit);
+        // Of units at equal distances only narrow elements are copied here.
+        let is_even = size_of::<T>() < WORD as usize && fast.is_even && slow.is_even;
         // SAFETY: the caller's contract. Only an array whose dimensions are in the table has units
         // that do not lie at equal distances.
         unsafe {
-            let is_whole = walked.is_even || self.is_within_two(walked);
+            let is_whole = is_even || self.is_within_two(walked.list, walked.count);
             loop {
                 control::keep_rolled();
-                let from = if fast.is_even && slow.is_even {
+                let from = if is_even {
                     let along = u64::from(number).wrapping_mul(walked.stride);
-                    start
-                        .wrapping_add(along)
-                        .wrapping_add(u64::from(place).wrapping_mul(other.stride))
+                    let across = u64::from(place).wrapping_mul(other.stride);
+                    start.wrapping_add(along).wrapping_add(across)
                 } else {
-                    let along = self.offset(walked.list, number);
-                    self.input.wrapping_add(along).wrapping_add(self.offset(other.list, place))
+                    self.address([(walked.list, number), (other.list, place)])
                 };
                 // A lane whose place does not exist has no units.
                 let count = if place < other.count { walked.count } else { 0 };
-                let stretch = Stretch { from, at, walked, count, number, further, is_whole };
-                self.stretch::<T>(target, stretch, unit);
+                let end = if is_whole { count } else { count.min(number + 1) };
+                let stretch = Stretch { from, at, number, end, further };
+                if is_even {
+                    let stride = Stride::even(further, walked.stride);
+                    stretch.copy::<T>(target, unit, stride, u32::MAX);
+                } else {
+                    let (stride, left) = self.stride(walked.list.first, number, further);
+                    stretch.copy::<T>(target, unit, stride, left);
+                }
                 number += further;
                 at += WARP * unit;
                 if is_whole || number - first >= walked.count {
@@ -68,100 +69,107 @@ impl Stager {
         }
     }
 
-    /// Copies a stretch.
+    /// How the address changes from unit number `number` of a tile to each `further` ones behind
+    /// it, along an index whose first dimension is number `first`, and how many indices of that
+    /// dimension are left at this unit.
     ///
     /// # Safety
-    /// That of [`stage`](Self::stage).
+    /// The places have been found. The index has two dimensions at least, or no unit passes the end
+    /// of the only one.
     #[inline(always)]
-    unsafe fn stretch<T: Item>(self, target: *mut u8, stretch: Stretch, unit: u32) {
-        let Stretch { mut from, mut at, walked, count, mut number, further, is_whole } = stretch;
-        let first = number;
-        // SAFETY: a walk that is not even has two dimensions in the table at least. The addresses
-        // are those of elements of the array where they are used.
+    unsafe fn stride(self, first: u32, number: u32, further: u32) -> (Stride, u32) {
+        // SAFETY: the caller's contract. The table has a place behind each dimension.
         unsafe {
-            let mut stride = Stride::even(further, walked.stride);
-            let mut left = u32::MAX;
-            if !walked.is_even {
-                let dim = walked.list.first;
-                let dims = [dim, dim + 1].map(|i| self.dim(i));
-                stride = Stride::new(further, dims);
-                let here = *self.places.add(dim as usize) + u64::from(number);
-                left = clamped(dims[0].size - (here - quotient(here, dims[0].size) * dims[0].size));
-            }
-            // Below sm_80 each copy needs registers.
-            let together = if target::arch() >= 800 { TOGETHER } else { 1 };
-            let is_narrow = size_of::<T>() < WORD as usize && unit < WORD;
-            let mut to = target.wrapping_add(padded(at) as usize);
-            loop {
-                control::keep_rolled();
-                let is_there =
-                    |i: usize| number + i as u32 * further < count && (i == 0 || is_whole);
-                if is_narrow {
-                    // All elements are loaded before the first of them is written.
-                    let mut items = [mem::zeroed::<T>(); TOGETHER];
-                    each(together, |i| {
-                        items[i] = T::load_if(from as *const T, is_there(i));
-                        stride.step(&mut from, &mut left);
-                    });
-                    each(together, |i| {
-                        if is_there(i) {
-                            put(target, at + i as u32 * WARP * unit, items[i]);
-                        }
-                    });
-                } else if unit == WORD {
-                    each(together, |i| {
-                        copy::word_if(to.cast(), from as *const u32, is_there(i));
-                        to = to.wrapping_add(padded(WARP * WORD) as usize);
-                        stride.step(&mut from, &mut left);
-                    });
-                } else {
-                    each(together, |i| {
-                        copy_unit(to, from, unit, is_there(i));
-                        to = to.wrapping_add(padded(WARP * unit) as usize);
-                        stride.step(&mut from, &mut left);
-                    });
-                }
-                number += together as u32 * further;
-                at += together as u32 * WARP * unit;
-                if !is_whole || number - first >= walked.count {
-                    return;
-                }
-            }
+            let dims = [first, first + 1].map(|i| self.dim(i));
+            let size = dims[0].size;
+            let here = *self.places.add(first as usize) + u64::from(number);
+            let left = clamped(size - (here - quotient(here, size) * size));
+            (Stride::new(further, dims), left)
         }
     }
-    /// Whether the places of a tile along an index, for which there are two dimensions at least,
-    /// do not pass the end of the second one.
+
+    /// Whether `count` places of a tile along an index do not pass the end of its second dimension.
     ///
     /// # Safety
     /// The places have been found.
     #[inline(always)]
-    unsafe fn is_within_two(self, along: Along) -> bool {
-        let List { first, end } = along.list;
+    unsafe fn is_within_two(self, list: List, count: u32) -> bool {
+        let List { first, end } = list;
+        if first + 2 >= end {
+            return true;
+        }
         // SAFETY: the caller's contract.
         unsafe {
             let [begin, next] = [first, first + 1].map(|i| *self.places.add(i as usize));
-            let last = begin + u64::from(along.count - 1);
+            let last = begin + u64::from(count - 1);
             let passed = quotient(last, self.dim(first).size);
-            first + 2 == end || next + passed < self.dim(first + 1).size
+            next + passed < self.dim(first + 1).size
         }
     }
 }
 
-/// The units of a lane along one index of a tile, from one of them on.
+/// Units of a lane along one index of a tile, within two dimensions: `number`, and each that is a
+/// multiple of `further` behind that and below `end`.
 #[derive(Clone, Copy)]
 struct Stretch {
     /// The address of the first unit.
     from: u64,
     /// The byte of the tile where that belongs.
     at: u32,
-    walked: Along,
-    /// The units have the numbers below `count`: `number`, and each that is a multiple of
-    /// `further` behind that.
-    count: u32,
     number: u32,
+    end: u32,
     further: u32,
-    /// Whether all of them lie within two dimensions. Otherwise only the first one is copied.
-    is_whole: bool,
+}
+
+impl Stretch {
+    /// Starts the copies of all units.
+    ///
+    /// # Safety
+    /// The units are there, as `stride` says, and so are their places in the tile at `target`.
+    #[inline(always)]
+    unsafe fn copy<T: Item>(self, target: *mut u8, unit: u32, stride: Stride, mut left: u32) {
+        let Self { mut from, mut at, mut number, end, further } = self;
+        // Below sm_80 each copy needs registers.
+        let together = if target::arch() >= 800 { TOGETHER } else { 1 };
+        let is_narrow = size_of::<T>() < WORD as usize && unit < WORD;
+        let mut to = target.wrapping_add(padded(at) as usize);
+        // SAFETY: the caller's contract.
+        unsafe {
+            while number < end {
+                control::keep_rolled();
+                if is_narrow {
+                    // All elements are loaded before the first of them is written.
+                    let mut items = [mem::zeroed::<T>(); TOGETHER];
+                    each(together, |i| {
+                        let is_there = number + i as u32 * further < end;
+                        items[i] = T::load_if(from as *const T, is_there);
+                        stride.step(&mut from, &mut left);
+                    });
+                    each(together, |i| {
+                        if number < end {
+                            put(target, at, items[i]);
+                        }
+                        number += further;
+                        at += WARP * unit;
+                    });
+                } else if unit == WORD {
+                    each(together, |_| {
+                        copy::word_if(to.cast(), from as *const u32, number < end);
+                        number += further;
+                        to = to.wrapping_add(padded(WARP * WORD) as usize);
+                        stride.step(&mut from, &mut left);
+                    });
+                } else {
+                    each(together, |_| {
+                        copy_unit(to, from, unit, number < end);
+                        number += further;
+                        to = to.wrapping_add(padded(WARP * unit) as usize);
+                        stride.step(&mut from, &mut left);
+                    });
+                }
+            }
+        }
+    }
 }
 
 /// How the address changes from one unit of a walk to the next, within two dimensions.
