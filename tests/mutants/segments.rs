@@ -123,12 +123,15 @@ fn top(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
-const SUMS: [Mutant; 8] = [
+const SUMS: [Mutant; 11] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
-    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 4), "//"),
-    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 4), "//"),
-    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 4), "//"),
+    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 5), "//"),
+    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 5), "//"),
+    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 5), "//"),
+    Mutant("no barrier in a tile of short ones", "warp-synchronous", ("bar.warp.sync", 4, 5), "//"),
+    Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 12), "//"),
+    Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 12), "//"),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 3), "st.global.u64"),
     Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 3, 3), "ld.global.u64"),
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 3), "st.global.u64"),
@@ -137,12 +140,15 @@ const SUMS: [Mutant; 8] = [
 /// The barrier in the meeting is not among them, because the barrier behind the last tile stands
 /// before it. A list that several tasks have made is posted only if a segment has more tasks than
 /// a warp has lanes.
-const LISTS: [Mutant; 12] = [
+const LISTS: [Mutant; 15] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
-    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 4), "//"),
-    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 4), "//"),
-    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 4), "//"),
+    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 5), "//"),
+    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 5), "//"),
+    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 5), "//"),
+    Mutant("no barrier in a tile of short ones", "warp-synchronous", ("bar.warp.sync", 4, 5), "//"),
+    Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 33), "//"),
+    Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 33), "//"),
     Mutant(
         "a weak post of the first word",
         "race",
@@ -174,7 +180,7 @@ const LISTS: [Mutant; 12] = [
         ("ld.relaxed.gpu.global.u64", 10, 10),
         "ld.global.u64",
     ),
-    Mutant("no first word of what waits", "uninitialized-read", ("st.shared.b32", 9, 24), "//"),
+    Mutant("no first word of what waits", "uninitialized-read", ("st.shared.b32", 18, 33), "//"),
 ];
 
 #[test]

@@ -59,7 +59,7 @@ mod part;
 mod reader;
 pub mod scatter;
 mod source;
-mod stage;
+pub(crate) mod stage;
 mod team;
 pub(crate) mod tree;
 
@@ -98,20 +98,20 @@ pub const SHARE: u32 = 16;
 pub const DIMS: usize = 9;
 
 /// Bytes of a word.
-const WORD: u32 = 4;
+pub(crate) const WORD: u32 = 4;
 
 /// Bytes of a pair of words.
 const PAIR: u32 = 8;
 
 /// Bytes of a pack.
-const PACK: u32 = 16;
+pub(crate) const PACK: u32 = 16;
 
 /// Bytes of a line of shared memory: one word of each bank.
-const LINE: u32 = 128;
+pub(crate) const LINE: u32 = 128;
 
 /// Bytes of shared memory for one tile: its lines and the gaps behind them, and one line more,
 /// because a tile need not begin at a line.
-const BUFFER: usize = padded(TILE_BYTES + LINE) as usize;
+pub(crate) const BUFFER: usize = padded(TILE_BYTES + LINE) as usize;
 
 /// Bytes of shared memory for the tile of one of two arrays, as [`BUFFER`].
 const HALF: usize = padded(TILE_BYTES / 2 + LINE) as usize;
@@ -319,7 +319,7 @@ impl Tile {
 /// Where byte number `at` of a tile is in its buffer. A pack is left out behind each line, so that
 /// lanes whose parts lie 128 bytes apart read different banks.
 #[inline(always)]
-const fn padded(at: u32) -> u32 {
+pub(crate) const fn padded(at: u32) -> u32 {
     at + at / LINE * PACK
 }
 

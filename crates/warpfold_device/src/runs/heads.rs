@@ -23,8 +23,8 @@ const MOST_LOADS: usize = 16;
 /// Words of lower blocks that a lane asks for at once.
 const AT_ONCE: usize = 8;
 
-/// Rows of a step. A warp with few rows leaves the steps out that would find nothing, and a warp
-/// with many rows decides only once for each step.
+/// Rows of a step. A warp leaves out what a step without heads need not do, and decides only once
+/// for each step.
 const STEP: usize = 4;
 
 /// The most keys that a thread reads again at a time: half as many as before, because it also has
@@ -190,37 +190,49 @@ pub unsafe fn heads<T: Bits, H: Head>(
                 let further = i as u32 * WARP;
                 own[i] = T::load_if(here.wrapping_add(further as usize), further < left).word();
             });
-            let mut step = |i: usize| {
-                let mut previous = own[i];
-                if H::LOOKS_BACK {
-                    // Words are chosen here, because LLVM would keep longer values in local memory.
-                    previous = T::Word::from_words(&|word| {
-                        let given =
-                            if lane == WARP - 1 { before.word(word) } else { own[i].word(word) };
-                        warp::warp_shuffle_idx(u32::MAX, given, lane.wrapping_sub(1) % WARP, WARP).0
-                    });
-                    before = own[i];
+            each(T::LOADS / STEP, |step| {
+                let from = step * STEP;
+                if (row + from as u32) * WARP >= count {
+                    return;
                 }
-                let mut is_head = H::is_head(own[i], previous);
-                if i == 0 {
-                    is_head |= first == 0 && index(row) == 0;
-                }
-                let is_there = i as u32 * WARP < left;
-                let found = warp::warp_vote_ballot(u32::MAX, is_head && is_there);
-                heads = if lane == (row + i as u32) % WARP { found } else { heads };
-                let number = all + (found & lower).count_ones();
-                if is_head && is_there && number < most_listed {
+                let mut is_head = [false; STEP];
+                each(STEP, |i| {
+                    let here = own[from + i];
+                    let mut previous = here;
                     if H::LOOKS_BACK {
-                        keys_of_heads.add(number as usize).write(T::of_word(own[i]));
+                        // Words are chosen here, because LLVM would keep longer values in local
+                        // memory.
+                        previous = T::Word::from_words(&|word| {
+                            let given =
+                                if lane == WARP - 1 { before.word(word) } else { here.word(word) };
+                            let from = lane.wrapping_sub(1) % WARP;
+                            warp::warp_shuffle_idx(u32::MAX, given, from, WARP).0
+                        });
+                        before = here;
                     }
-                    places.add(number as usize).write((index(row) + i as u32 * WARP) as u16);
+                    let is_first = from + i == 0 && first == 0 && index(row) == 0;
+                    let is_there = (from + i) as u32 * WARP < left;
+                    is_head[i] = is_there && (is_first || H::is_head(here, previous));
+                });
+                // Where runs are long, most steps have no head.
+                let mut is_any = false;
+                each(STEP, |i| is_any |= is_head[i]);
+                if !warp::warp_vote_any(u32::MAX, is_any) {
+                    return;
                 }
-                all += found.count_ones();
-            };
-            each(T::LOADS / STEP, |first| {
-                if (row + (first * STEP) as u32) * WARP < count {
-                    each(STEP, |i| step(first * STEP + i));
-                }
+                each(STEP, |i| {
+                    let row = row + (from + i) as u32;
+                    let found = warp::warp_vote_ballot(u32::MAX, is_head[i]);
+                    heads = if lane == row % WARP { found } else { heads };
+                    let number = all + (found & lower).count_ones();
+                    if is_head[i] && number < most_listed {
+                        if H::LOOKS_BACK {
+                            keys_of_heads.add(number as usize).write(T::of_word(own[from + i]));
+                        }
+                        places.add(number as usize).write(index(row) as u16);
+                    }
+                    all += found.count_ones();
+                });
             });
             row += T::LOADS as u32;
             if row.is_multiple_of(WARP) || row * WARP >= count {

@@ -65,10 +65,6 @@ pub(super) struct Found {
     pub base: u64,
     /// The number of segments, segment 0 included.
     pub count: u32,
-    /// Where segment 1 begins.
-    pub begin: u64,
-    /// The first tile of a task of segment 0 that belongs to the range.
-    pub task: Option<Tile>,
 }
 
 impl Boundaries {
@@ -109,7 +105,7 @@ impl Boundaries {
     /// # Safety
     /// There are more boundaries.
     #[inline(always)]
-    unsafe fn load(&self, i: u64) -> u64 {
+    pub(super) unsafe fn load(&self, i: u64) -> u64 {
         // SAFETY: the caller's contract.
         unsafe { load(self.source, self.log, i) }
     }
@@ -137,7 +133,7 @@ impl Boundaries {
 
     /// The range in which segment `i` begins, if its first element is number `first`.
     #[inline(always)]
-    pub(super) fn range_of<T>(&self, i: u64, first: u64) -> u64 {
+    fn range_of<T>(&self, i: u64, first: u64) -> u64 {
         self.place::<T>(i, first) >> (self.task * TILE_BYTES).trailing_zeros()
     }
 
@@ -161,11 +157,7 @@ impl Boundaries {
                 self.scan(lane.into(), self.count, WARP.into());
                 last = first;
             }
-            let base = first.wrapping_sub(1);
-            let count = (last - first) as u32 + 1;
-            let begin = self.load(first);
-            let task = self.task_of::<T>(range, base);
-            Found { base, count, begin, task }
+            Found { base: first.wrapping_sub(1), count: (last - first) as u32 + 1 }
         }
     }
 

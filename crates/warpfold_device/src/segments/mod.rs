@@ -77,7 +77,7 @@ use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread, warp};
 use ring::{Next, Ring};
 use share::Share;
-use tile::{BUFFER, Tile};
+use tile::{BUFFER, Staged, Tile};
 
 /// Threads of a block.
 pub const THREADS: u32 = 64;
@@ -91,8 +91,8 @@ const WARPS: usize = (THREADS / WARP) as usize;
 /// What a warp keeps in shared memory.
 #[repr(C)]
 struct Shared {
-    /// A tile.
-    buffer: [MaybeUninit<u32>; BUFFER],
+    /// A tile. Its numbers are as long as a pack, so that it begins at one.
+    buffer: [MaybeUninit<u128>; BUFFER / size_of::<u128>()],
     ring: [MaybeUninit<u32>; ring::WORDS],
     /// The accumulator of a task that waits until the warp has done everything else.
     waiting: [MaybeUninit<u32>; words::MOST],
@@ -141,8 +141,8 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     // same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
         let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
-        let buffer = (&raw mut (*shared).buffer).cast::<u32>();
-        let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log, lane };
+        let buffer = (&raw mut (*shared).buffer).cast::<u8>();
+        let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log - 2, lane };
         let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
         let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
         if R::IN_ANY_ORDER {
@@ -159,14 +159,15 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 return;
             }
         }
-        let found = boundaries.find::<S::Element>(range, lane);
-        let Found { base, count, .. } = found;
+        let Found { base, count } = boundaries.find::<S::Element>(range, lane);
         let warp = Warp { boundaries, slots, base, count, ring, stack, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: 1, begin: found.begin, brought: 1 };
-        let mut tile = found.task;
+        let mut next = Next { segment: 1, begin: 0, brought: 1 };
+        // These boundaries arrive while the warp waits for two of them that it needs at once.
+        ring.bring(&mut next, &boundaries, base, count);
+        next.begin = boundaries.load(base.wrapping_add(1));
+        let mut tile = boundaries.task_of::<S::Element>(range, base);
         if tile.is_none() {
-            ring.bring(&mut next, &boundaries, warp.base, warp.count);
             copy::wait();
             warp::sync_warp(u32::MAX);
             tile = warp.short::<S::Element>(&mut next);
@@ -175,15 +176,18 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             control::keep_rolled();
             // The boundaries of the next tile arrive with this one.
             ring.bring(&mut next, &boundaries, warp.base, warp.count);
-            let first = boundaries.place_of(here, found.base);
-            let address = input.address();
-            here.stage(first, address, boundaries.spans.elements, boundaries.task, buffer, lane);
+            let first = boundaries.place_of(here, base);
+            // What the copies make of the lane is made anew for each tile, because it would need
+            // registers from tile to tile.
+            let lane_again = control::anew(lane);
+            let staged = here.stage(first, input.address(), boundaries.task, buffer, lane_again);
             copy::wait();
             warp::sync_warp(u32::MAX);
-            let shift = tile::shift(input.address(), first);
             if !here.is_long() {
-                warp.work_short::<S, R>(input, here, buffer, shift, output);
-            } else if let Some(acc) = warp.work_long::<S, R>(input, here, buffer, shift) {
+                staged.close::<S::Element>(lane);
+                warp::sync_warp(u32::MAX);
+                warp.work_short::<S, R>(input, here, staged, output);
+            } else if let Some(acc) = warp.work_long::<S, R>(input, here, staged) {
                 let tasks = here.tasks::<S::Element>(boundaries.task);
                 // Only a task behind the first one of its segment waits.
                 let waits = tasks > 1 && waits(here.task, tasks);
@@ -193,7 +197,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 } else if waits {
                     each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
                 } else if tasks > 1 {
-                    post::<R>(slots, warp.slot::<S::Element>(here, here.task), acc);
+                    post::<R>(slots, slot(range, here.task), acc);
                 } else {
                     warp.write::<R>(input, here.first, acc, output);
                 }
@@ -205,26 +209,37 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             // The next tile takes the place of this one, and lane 0 may have left an accumulator.
             warp::sync_warp(u32::MAX);
         }
-        if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, found.base) {
+        // The boundaries of the task are read again, for the same reason.
+        let base = base & !u64::from(u32::MAX) | u64::from(control::anew(base as u32));
+        if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, base) {
             let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
             let meeting = Meeting {
                 slots,
                 tasks: tile.tasks::<S::Element>(boundaries.task),
                 lanes: WARP,
-                words: buffer,
+                words: buffer.cast(),
                 batch: batch(R::Acc::COUNT),
                 stack,
                 lane,
                 is_row: true,
             };
             let are_wrong = |round| boundaries.are_wrong(round);
-            let slot_of = |task| warp.slot::<S::Element>(tile, task);
+            // Each task is in the range behind that of the task before.
+            let slot_of = |task| slot(range - tile.task + task, task);
             let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
             if is_whole && lane == 0 {
                 warp.write::<R>(input, tile.first, acc, output);
             }
         }
     }
+}
+
+/// The number of the slot of a task of a long segment, which belongs to this range.
+#[inline(always)]
+fn slot(range: u32, task: u32) -> u64 {
+    // A range has room for its part of a segment that begins before it, and for one that begins in
+    // it.
+    2 * u64::from(range) + u64::from(task == 0)
 }
 
 /// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
@@ -294,19 +309,17 @@ impl Warp {
     /// Reduces a tile of short segments, and writes their results.
     ///
     /// # Safety
-    /// The whole warp calls this. The tile has arrived in `buffer`, where its first element is
-    /// `shift` bytes behind the first word.
+    /// The whole warp calls this. The tile has arrived, and all lanes have [closed](Staged::close) it.
     #[inline(always)]
     unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
         &self,
         source: S,
         tile: Tile,
-        buffer: *const u32,
-        shift: u32,
+        staged: Staged,
         output: *mut R::Raw,
     ) {
         let in_part = PART_BYTES / size_of::<S::Element>() as u32;
-        let length = tile.length as u32;
+        let in_pack = S::PER_PACK as u32;
         let mut done = 0;
         // SAFETY: the caller's contract. A segment whose offsets rise within the elements of the
         // tile lies in them.
@@ -316,27 +329,10 @@ impl Warp {
                 let left = tile.segments - done;
                 let is_there = self.lane < left;
                 let segment = tile.first + done + self.lane.min(left - 1);
-                // The lower words are enough, except where boundaries are wrong.
-                let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
-                let offset = (begin as u32).wrapping_sub(tile.begin as u32);
-                let until = (end as u32).wrapping_sub(tile.begin as u32);
-                let mut own = until.wrapping_sub(offset);
-                let upper = |boundary: u64, offset: u32| {
-                    self.ring.log == 2 || boundary == tile.begin + u64::from(offset)
-                };
-                let is_inside = offset <= until && until <= length;
-                if !(is_inside && upper(begin, offset) && upper(end, until)) {
-                    if is_there && !self.boundaries.is_right(begin, end) {
-                        self.boundaries.report(self.base.wrapping_add(segment.into()));
-                    }
-                    own = 0;
-                }
-                if !is_there {
-                    own = 0;
-                }
-                let offset = if own > 0 { offset } else { 0 };
-                let share = Share { segment, offset, length: own, number: 0, is_there };
-                let (share, taken, most) = if warp::warp_vote_any(u32::MAX, own > in_part) {
+                let (offset, until) = self.place_of(tile, segment);
+                let length = if is_there { until.wrapping_sub(offset) } else { 0 };
+                let share = Share { segment, offset, length, number: 0, is_there };
+                let (share, taken, most) = if warp::warp_vote_any(u32::MAX, length > in_part) {
                     let (share, taken) = share.divided(in_part, self.lane, left);
                     (share, taken, share::most(share.parts(in_part)))
                 } else {
@@ -346,7 +342,9 @@ impl Warp {
                 let count = share.length.saturating_sub(skipped).min(in_part);
                 let at = share.offset + skipped;
                 let (first, none) = (skipped.into(), R::identity());
-                let acc = reader::part::<S, R>(source, buffer, shift, at, count, first, none);
+                let is_apart = count >= in_pack && !staged.is_pack::<S::Element>(at);
+                let are_packs = !warp::warp_vote_any(u32::MAX, is_apart);
+                let acc = reader::part::<S, R>(source, staged, at, count, are_packs, first, none);
                 let count = share.parts(in_part);
                 let parts = tree::Parts::Uneven { number: share.number, count };
                 let acc = tree::lanes::<R>(acc, parts, most);
@@ -358,33 +356,67 @@ impl Warp {
         }
     }
 
+    /// The numbers of the elements of the tile at which a segment begins and ends. A segment with
+    /// wrong boundaries is reported, and has no elements.
+    ///
+    /// # Safety
+    /// The tile is one of short segments, and has this one.
+    #[inline(always)]
+    unsafe fn place_of(&self, tile: Tile, segment: u32) -> (u32, u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            // The lower words are enough, except where boundaries are wrong.
+            let lower = |segment| self.ring.low(segment).wrapping_sub(tile.begin as u32);
+            let (offset, until) = (lower(segment), lower(segment + 1));
+            let mut is_right = offset <= until && until <= tile.length as u32;
+            if self.ring.has_high() {
+                let is_place = |segment, offset: u32| {
+                    self.ring.boundary(segment) == tile.begin + u64::from(offset)
+                };
+                is_right &= is_place(segment, offset) && is_place(segment + 1, until);
+            }
+            if is_right {
+                return (offset, until);
+            }
+            let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
+            if !self.boundaries.is_right(begin, end) {
+                self.boundaries.report(self.base.wrapping_add(segment.into()));
+            }
+            (0, 0)
+        }
+    }
+
     /// Reduces a tile of a long segment. The last one of a task gives the task's accumulator, which
     /// lane 0 has.
     ///
     /// # Safety
-    /// That of [`work_short`](Self::work_short), for each tile of a task in order.
+    /// The whole warp calls this, for each tile of a task in order. The tile has arrived.
     #[inline(always)]
     unsafe fn work_long<S: OneArray, R: Reduction<Source = S>>(
         &self,
         source: S,
         tile: Tile,
-        buffer: *const u32,
-        shift: u32,
+        staged: Staged,
     ) -> Option<R::Acc> {
         let in_part = PART_BYTES / size_of::<S::Element>() as u32;
         let (before, count) = tile.extent::<S::Element>(self.boundaries.task);
         let skipped = self.lane * in_part;
         let own = count.saturating_sub(skipped).min(in_part);
         let is_last = tile.next::<S::Element>(self.boundaries.task).is_none();
+        let are_packs = staged.is_pack::<S::Element>(0);
         // SAFETY: the caller's contract.
         unsafe {
+            if !are_packs {
+                // A part begins in the line that has the number of its lane.
+                staged.close::<S::Element>(self.lane);
+            }
             let first = before + u64::from(skipped);
             let before = if R::IN_ANY_ORDER && tile.number > 0 {
                 self.stack.top::<R>()
             } else {
                 R::identity()
             };
-            let acc = reader::part::<S, R>(source, buffer, shift, skipped, own, first, before);
+            let acc = reader::part::<S, R>(source, staged, skipped, own, are_packs, first, before);
             if R::IN_ANY_ORDER && !is_last {
                 self.stack.keep::<R>(acc);
                 return None;
@@ -401,16 +433,6 @@ impl Warp {
             }
             is_last.then(|| R::Acc::from_words(&|i| words[i]))
         }
-    }
-
-    /// The number of the slot of a task of a long segment.
-    #[inline(always)]
-    fn slot<T: Item>(&self, tile: Tile, task: u32) -> u64 {
-        let segment = self.base.wrapping_add(tile.first.into());
-        let range = self.boundaries.range_of::<T>(segment, tile.begin) + u64::from(task);
-        // A range has room for its part of a segment that begins before it, and for one that begins
-        // in it.
-        2 * range + u64::from(task == 0)
     }
 
     /// Writes the results of a segment.

@@ -1,7 +1,6 @@
 //! The boundaries that a warp needs next, in shared memory.
 
 use super::boundaries::Boundaries;
-use super::tile::WORD;
 use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::copy;
@@ -18,7 +17,7 @@ const AT_ONCE: u32 = WORDS as u32 / 4;
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
     pub words: *mut u32,
-    /// 2 to this number are the bytes of a boundary: 4 or 8.
+    /// 2 to this number are the words of a boundary: 1 or 2.
     pub log: u32,
     pub lane: u32,
 }
@@ -38,7 +37,7 @@ impl Ring {
     /// The most boundaries that are brought at a time, and so the most segments of a tile.
     #[inline(always)]
     pub(super) fn capacity(self) -> u32 {
-        (AT_ONCE * WORD) >> self.log
+        AT_ONCE >> self.log
     }
 
     /// Starts copies of the boundaries of the next tile. Segment 0 of the warp is number `base` of
@@ -61,10 +60,10 @@ impl Ring {
             return;
         }
         next.brought = end;
-        let words = ((end - first) << self.log) >> 2;
+        let words = (end - first) << self.log;
         let number = base.wrapping_add(first.into());
-        let source = boundaries.source.wrapping_add(((number << self.log) >> 2) as usize);
-        let place = (first << self.log) >> 2;
+        let source = boundaries.source.wrapping_add((number << self.log) as usize);
+        let place = first << self.log;
         // SAFETY: the boundaries up to number `count` of the warp are there.
         unsafe {
             each((AT_ONCE / WARP) as usize + 1, |i| {
@@ -75,18 +74,45 @@ impl Ring {
         }
     }
 
+    /// Where boundary number `i` of the warp is.
+    #[inline(always)]
+    fn place(self, i: u32) -> *const u32 {
+        self.words.wrapping_add((i << self.log) as usize % WORDS)
+    }
+
     /// Boundary number `i` of the warp.
     ///
     /// # Safety
     /// It has been brought, and has arrived.
     #[inline(always)]
     pub(super) unsafe fn boundary(self, i: u32) -> u64 {
-        let place = ((i << self.log) >> 2) as usize;
-        let word = self.words.wrapping_add(place % WORDS);
+        // SAFETY: the caller's contract.
+        unsafe { u64::from(self.high(i)) << 32 | u64::from(self.low(i)) }
+    }
+
+    /// The lower word of boundary number `i` of the warp.
+    ///
+    /// # Safety
+    /// That of [`boundary`](Self::boundary).
+    #[inline(always)]
+    pub(super) unsafe fn low(self, i: u32) -> u32 {
+        // SAFETY: the caller's contract.
+        unsafe { *self.place(i) }
+    }
+
+    /// The upper word of boundary number `i` of the warp, which is 0 if boundaries have one word.
+    ///
+    /// # Safety
+    /// That of [`boundary`](Self::boundary).
+    #[inline(always)]
+    pub(super) unsafe fn high(self, i: u32) -> u32 {
         // SAFETY: the caller's contract. The two words of a boundary are neighbours.
-        unsafe {
-            let high = if self.log == 3 { *word.wrapping_add(1) } else { 0 };
-            u64::from(high) << 32 | u64::from(*word)
-        }
+        if self.has_high() { unsafe { *self.place(i).wrapping_add(1) } } else { 0 }
+    }
+
+    /// Whether boundaries have two words.
+    #[inline(always)]
+    pub(super) fn has_high(self) -> bool {
+        self.log == 1
     }
 }

@@ -1,5 +1,6 @@
 //! How the lanes of a warp share short segments.
 
+use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::{control, redux, target};
 use cuda_std::warp;
@@ -38,13 +39,10 @@ impl Share {
         unsafe {
             // The parts up to this segment.
             let mut until = own;
-            let mut distance = 1;
-            while distance < WARP {
-                control::keep_rolled();
-                let (before, is_lane) = warp::warp_shuffle_up(u32::MAX, until, distance, WARP);
+            each(WARP.trailing_zeros() as usize, |i| {
+                let (before, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << i, WARP);
                 until += if is_lane { before } else { 0 };
-                distance *= 2;
-            }
+            });
             let first = until - own;
             let is_taken = lane < left && until <= WARP;
             let taken = warp::warp_vote_ballot(u32::MAX, is_taken).trailing_ones();
@@ -61,19 +59,24 @@ impl Share {
     }
 }
 
-/// The least power of two that no lane's number of parts exceeds.
+/// The most parts that a lane's segment has, or the next power of two.
 ///
 /// # Safety
 /// The whole warp calls this.
 #[inline(always)]
 pub(super) unsafe fn most(parts: u32) -> u32 {
-    let mut most = 1;
-    // SAFETY: the caller brings the whole warp.
-    while unsafe { warp::warp_vote_any(u32::MAX, most < parts) } {
-        control::keep_rolled();
-        most *= 2;
+    // SAFETY: the caller brings the whole warp, and the instruction is there.
+    unsafe {
+        if target::arch() >= 800 {
+            return redux::max_u32(u32::MAX, parts);
+        }
+        let mut most = 1;
+        while warp::warp_vote_any(u32::MAX, most < parts) {
+            control::keep_rolled();
+            most *= 2;
+        }
+        most
     }
-    most
 }
 
 /// The bits that are set in any lane.

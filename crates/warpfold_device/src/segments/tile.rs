@@ -1,24 +1,13 @@
 //! Tiles: which elements they have, and how these get to shared memory.
 
-use crate::item::Item;
-use crate::rows::TILE_BYTES;
+use crate::item::{Item, Pack};
+use crate::rows::stage::piece;
+use crate::rows::{self, LINE, PACK, TILE_BYTES, padded};
 use crate::unroll::each;
-use crate::warp::WARP;
-use cuda_std::ext::{control, copy};
+use cuda_std::ext::copy;
 
-/// Bytes of a word.
-pub(super) const WORD: u32 = 4;
-
-/// Words of shared memory for one tile, and for one word more, because a tile need not begin at a
-/// word.
-pub(super) const BUFFER: usize = padded(TILE_BYTES / WORD) as usize + 1;
-
-/// Where word number `i` of a tile is in its buffer. A word is left out behind each 32, so that
-/// lanes whose parts lie 128 bytes apart read different banks.
-#[inline(always)]
-pub(super) const fn padded(i: u32) -> u32 {
-    i + i / WARP
-}
+/// Bytes of shared memory for one tile.
+pub(super) const BUFFER: usize = rows::BUFFER;
 
 /// A tile of a warp: short segments, or a piece of a long one.
 #[derive(Clone, Copy)]
@@ -84,82 +73,72 @@ pub(super) const fn most<T>() -> u64 {
     TILE_BYTES as u64 / size_of::<T>() as u64
 }
 
-/// How many bytes behind the first word of its buffer the first element of a tile is, if the first
-/// element of its first segment is number `first` of the array.
-#[inline(always)]
-pub(super) fn shift<T: Item>(input: *const T, first: u64) -> u32 {
-    let size = size_of::<T>() as u32;
-    if size < WORD { (input as u32).wrapping_add(first as u32 * size) % WORD } else { 0 }
-}
-
 impl Tile {
-    /// Starts the copy of the tile to `buffer`. A task has `task` tiles, and the array at `input`
-    /// has `elements` elements, of which number `first` is the first one of the tile's first
-    /// segment.
+    /// Starts the copy of the tile to `buffer`, and returns where it will be. A task has `task`
+    /// tiles, and the first element of the tile's first segment is number `first` of the array at
+    /// `input`.
     ///
     /// # Safety
     /// The whole warp calls this, and no lane uses `buffer` until the copies have arrived. The
     /// elements of the tile are some of the array.
     #[inline(always)]
-    #[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
     pub(super) unsafe fn stage<T: Item>(
         self,
         first: u64,
         input: *const T,
-        elements: u64,
         task: u32,
-        buffer: *mut u32,
+        buffer: *mut u8,
         lane: u32,
-    ) {
-        let size = size_of::<T>() as u32;
+    ) -> Staged {
         let (before, count) = self.extent::<T>(task);
-        if count == 0 {
+        let bytes = count * size_of::<T>() as u32;
+        let source = input.wrapping_add((first + before) as usize).addr() as u64;
+        let mut begin = 0;
+        if bytes > 0 {
+            // SAFETY: the caller's contract.
+            begin = unsafe { piece::in_packs::<T>(buffer, source, bytes, lane) };
+        }
+        Staged { buffer, begin, end: begin + bytes }
+    }
+}
+
+/// Where a tile lies in its buffer. Behind each line of 128 bytes is a copy of the pack that
+/// follows the line, so that the bytes of a pack are neighbours wherever it begins.
+#[derive(Clone, Copy)]
+pub(super) struct Staged {
+    pub buffer: *mut u8,
+    /// The bytes before the first element.
+    pub begin: u32,
+    /// The bytes up to the end of the last element.
+    pub end: u32,
+}
+
+impl Staged {
+    /// Whether element number `at` begins at a pack of shared memory.
+    #[inline(always)]
+    pub(super) fn is_pack<T>(self, at: u32) -> bool {
+        (self.begin + at * size_of::<T>() as u32).is_multiple_of(PACK)
+    }
+
+    /// Copies the first pack of each line to the place behind the line before. Each lane does this
+    /// for the line that has its number, so a lane whose pack begins in that line need not wait for
+    /// other lanes.
+    ///
+    /// # Safety
+    /// All lanes of the warp call this, after the tile has arrived.
+    #[inline(always)]
+    #[expect(clippy::cast_ptr_alignment, reason = "lines begin at packs")]
+    pub(super) unsafe fn close<T>(self, lane: u32) {
+        let line = (lane + 1) * LINE;
+        // Elements of a pack are not divided.
+        if size_of::<T>() as u32 >= PACK || line >= self.end {
             return;
         }
-        let (begin, shift) = (first + before, shift(input, first));
-        let from = input.wrapping_add(begin as usize).cast::<u8>().wrapping_sub(shift as usize);
-        let end = shift + count * size;
-        let words = end.div_ceil(WORD);
-        // An edge of the array may be within a word.
-        let is_first_cut = size < WORD && begin * u64::from(size) < shift.into();
-        let behind = (elements - begin - u64::from(count)) * u64::from(size);
-        let is_last_cut = size < WORD && u64::from(words * WORD - end) > behind;
-        let (first, last) = (u32::from(is_first_cut), words - u32::from(is_last_cut));
-        // Below sm_80 each copy needs registers.
-        let at_once = if cuda_std::ext::target::arch() >= 800 { 8 } else { 1 };
-        // SAFETY: words from `first` to `last` lie within the array.
+        // SAFETY: the last pack has been written to its end, and a line has room for one more.
         unsafe {
-            let mut word = lane;
-            while word - lane < last {
-                control::keep_rolled();
-                let to = buffer.wrapping_add(padded(word) as usize);
-                let from = from.cast::<u32>().wrapping_add(word as usize);
-                each(at_once, |i| {
-                    let further = i as u32 * WARP;
-                    let is_there = first <= word + further && word + further < last;
-                    let to = to.wrapping_add(padded(further) as usize);
-                    copy::word_if(to, from.wrapping_add(further as usize), is_there);
-                });
-                word += at_once as u32 * WARP;
-            }
-            // Lane 0 takes a first word that is cut, and lane 1 a last one.
-            let is_only = words == 1 && is_first_cut;
-            if lane == 0 && is_first_cut || lane == 1 && is_last_cut && !is_only {
-                let word = if lane == 0 { 0 } else { words - 1 };
-                let mut bits = 0;
-                each((WORD / size.min(WORD)) as usize, |i| {
-                    let at = word * WORD + i as u32 * size;
-                    if size < WORD && shift <= at && at < end {
-                        let element = T::load_if(from.wrapping_add(at as usize).cast(), true);
-                        let element = &raw const element;
-                        bits |= match size {
-                            1 => u32::from(element.cast::<u8>().read()),
-                            _ => u32::from(element.cast::<u16>().read()),
-                        } << (8 * i as u32 * size);
-                    }
-                });
-                buffer.wrapping_add(padded(word) as usize).write(bits);
-            }
+            let first = self.buffer.wrapping_add(padded(line) as usize).cast::<Pack>();
+            let pack = copy::read_pack(first);
+            each(4, |i| *first.wrapping_sub(1).cast::<u32>().wrapping_add(i) = pack[i]);
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
 /// That of [`copy`].
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
-unsafe fn in_packs<T: Item>(target: *mut u8, source: u64, bytes: u32, lane: u32) -> u32 {
+pub(crate) unsafe fn in_packs<T: Item>(target: *mut u8, source: u64, bytes: u32, lane: u32) -> u32 {
     let shift = if source.is_multiple_of(PACK.into()) { 0 } else { source as u32 % LINE };
     let (from, end) = (source - u64::from(shift), shift + bytes);
     // The bytes in whole packs begin at `first` and end at `last`.
