@@ -119,7 +119,7 @@ pub(crate) unsafe fn column<T: Item>(tile: *const u8, at: u32) -> [Pack; PACKS] 
             let line = (i * T::PER_PACK + k) as u32;
             // SAFETY: the caller's contract.
             unsafe {
-                put::<T>(&mut packs[i], k, from, line * padded(WARP * size_of::<T>() as u32))
+                put::<T>(&mut packs[i], k, from, line * padded(WARP * size_of::<T>() as u32));
             };
         });
     });
@@ -133,7 +133,7 @@ pub(crate) unsafe fn column<T: Item>(tile: *const u8, at: u32) -> [Pack; PACKS] 
 /// The line has been written.
 #[inline(always)]
 pub(crate) unsafe fn line(tile: *const u8, at: u32) -> [Pack; PACKS] {
-    let from = tile.wrapping_add(padded(at) as usize).cast::<Pack>();
+    let from: *const Pack = tile.wrapping_add(padded(at) as usize).cast();
     let mut packs = [[0; 4]; PACKS];
     // SAFETY: the caller's contract.
     each(PACKS, |i| packs[i] = unsafe { copy::read_pack(from.wrapping_add(i)) });

@@ -309,7 +309,7 @@ impl Warp {
     /// Reduces a tile of short segments, and writes their results.
     ///
     /// # Safety
-    /// The whole warp calls this. The tile has arrived, and all lanes have [closed](Staged::close) it.
+    /// The whole warp calls this. The tile has arrived, and all lanes [closed](Staged::close) it.
     #[inline(always)]
     unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
         &self,

@@ -75,7 +75,6 @@ struct Reader {
 impl Reader {
     /// Where the word with the next element is.
     #[inline(always)]
-    #[expect(clippy::cast_ptr_alignment, reason = "it is the address of a word")]
     fn word<T>(&self) -> *const u32 {
         let at = if is_small::<T>() { self.at / WORD * WORD } else { self.at };
         self.tile.wrapping_add(padded(at) as usize).cast()
