@@ -223,6 +223,7 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
             // because they have more columns or constants. Segments have no columns.
             ("and" | "or" | "xor" | "minmax", _) if has_table && element == "u8" => 512,
             ("max" | "min", _) if has_table && element == "u8" => 640,
+            ("sum", _) if has_table && ["i32", "u32"].contains(&element) => 640,
             ("maxabs", Some(8)) if has_table => 640,
             ("within", _) if has_table && ["u32", "u64"].contains(&element) => 640,
             ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
