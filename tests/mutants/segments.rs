@@ -123,13 +123,15 @@ fn top(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
-const SUMS: [Mutant; 11] = [
+const SUMS: [Mutant; 13] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
-    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 5), "//"),
-    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 5), "//"),
-    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 5), "//"),
-    Mutant("no barrier in a tile of short ones", "warp-synchronous", ("bar.warp.sync", 4, 5), "//"),
+    Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 6), "//"),
+    Mutant("no barrier before the next copies", "warp-synchronous", ("bar.warp.sync", 2, 6), "//"),
+    Mutant("no barrier behind the copies", "in-flight", ("bar.warp.sync", 3, 6), "//"),
+    Mutant("no barrier in a tile of short ones", "warp-synchronous", ("bar.warp.sync", 4, 6), "//"),
+    Mutant("no barrier behind the list", "warp-synchronous", ("bar.warp.sync", 5, 6), "//"),
+    Mutant("no number in the list", "uninitialized-read", ("st.shared.b16", 1, 1), "//"),
     Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 12), "//"),
     Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 12), "//"),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 3), "st.global.u64"),

@@ -7,8 +7,9 @@
 use crate::Reduction;
 use crate::unroll::each;
 use crate::words::Words;
+use core::ops::AddAssign;
 use cuda_std::ext::{control, redux};
-use cuda_std::warp;
+use cuda_std::warp::{self, WarpShuffleValue};
 
 /// The number of lanes in a warp. A block also has at most this many warps.
 pub const WARP: u32 = 32;
@@ -52,6 +53,21 @@ pub unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, by_block: bool)
         }
     }
     folded
+}
+
+/// The sum of the values of all lanes up to this one.
+///
+/// # Safety
+/// All 32 lanes call this together.
+#[inline(always)]
+pub(crate) unsafe fn sum_up_to<T: WarpShuffleValue + AddAssign + Default>(value: T) -> T {
+    let mut until = value;
+    each(WARP.ilog2() as usize, |step| {
+        // SAFETY: the caller brings the whole warp.
+        let (lower, is_lane) = unsafe { warp::warp_shuffle_up(u32::MAX, until, 1 << step, WARP) };
+        until += if is_lane { lower } else { T::default() };
+    });
+    until
 }
 
 const ALL: u32 = u32::MAX;

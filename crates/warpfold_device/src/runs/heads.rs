@@ -3,7 +3,7 @@
 use super::{MOST, Place, THREADS, place, write_offset};
 use crate::item::Item;
 use crate::unroll::each;
-use crate::warp::WARP;
+use crate::warp::{WARP, sum_up_to};
 use crate::words::Words;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, grid};
@@ -273,11 +273,7 @@ pub unsafe fn heads<T: Bits, H: Head>(
                 heads = *part;
                 part = part.wrapping_add(THREADS as usize);
                 // The heads of the part up to the row that has the number of this lane.
-                until = heads.count_ones();
-                each(WARP.ilog2() as usize, |step| {
-                    let (lower, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << step, WARP);
-                    until += if is_lane { lower } else { 0 };
-                });
+                until = sum_up_to(heads.count_ones());
             }
             let rows = T::LOADS / 2;
             let is_of_these = lane.wrapping_sub(row % WARP) < rows as u32;

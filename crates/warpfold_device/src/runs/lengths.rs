@@ -4,7 +4,7 @@
 use super::{Place, THREADS, place, write_offset};
 use crate::item::Item;
 use crate::unroll::each;
-use crate::warp::WARP;
+use crate::warp::{WARP, sum_up_to};
 use cuda_std::ext::{atomic, grid};
 use cuda_std::{thread, warp};
 
@@ -153,11 +153,7 @@ unsafe fn offsets(
         // few registers for both.
         let mut sum = 0;
         each(LENGTHS as usize, |i| {
-            let mut until = own[i];
-            each(WARP.ilog2() as usize, |step| {
-                let (lower, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << step, WARP);
-                until += if is_lane { lower } else { 0 };
-            });
+            let until = sum_up_to(own[i]);
             own[i] = sum + until - own[i];
             sum += warp::warp_shuffle_idx(u32::MAX, until, WARP - 1, WARP).0;
         });

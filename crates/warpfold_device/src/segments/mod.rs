@@ -12,7 +12,7 @@
 //! segment. A warp copies a tile to shared memory and waits for it. It has one buffer, so that a
 //! multiprocessor has room for many warps, and some of them wait for memory while others compute.
 //! In a tile of short segments each lane takes a segment, or a part of one if any is longer than a
-//! part.
+//! part (`short.rs`).
 //!
 //! *Waiting.* The task of a segment that begins before the range is the only one that may have to
 //! wait for other tasks. The warp does this at last, because otherwise each warp would wait until
@@ -58,6 +58,7 @@ mod boundaries;
 mod reader;
 mod ring;
 mod share;
+mod short;
 mod tile;
 
 pub(crate) use boundaries::load;
@@ -76,7 +77,6 @@ use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread, warp};
 use ring::{Next, Ring};
-use share::Share;
 use tile::{BUFFER, Staged, Tile};
 
 /// Threads of a block.
@@ -97,8 +97,13 @@ struct Shared {
     /// The accumulator of a task that waits until the warp has done everything else.
     waiting: [MaybeUninit<u32>; words::MOST],
     /// The accumulators of the tiles of a task that wait for others.
-    stack: [MaybeUninit<u32>; LEVELS as usize * words::MOST],
+    stack: [MaybeUninit<u32>; STACK_WORDS],
 }
+
+/// Words of the stack of a warp.
+const STACK_WORDS: usize = LEVELS as usize * words::MOST;
+
+const _: () = assert!(short::LONGER * size_of::<u16>() <= STACK_WORDS * size_of::<u32>());
 
 #[address_space(shared)]
 static mut SHARED: [MaybeUninit<Shared>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
@@ -144,6 +149,8 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
         let buffer = (&raw mut (*shared).buffer).cast::<u8>();
         let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log - 2, lane };
         let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
+        // No task is under way in a tile of short segments, so the stack has room for numbers.
+        let longer = stack.words.cast();
         let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
         if R::IN_ANY_ORDER {
             let lists = lists.add(warp_of_block as usize * list_words_of_warp::<R>());
@@ -160,7 +167,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             }
         }
         let Found { base, count } = boundaries.find::<S::Element>(range, lane);
-        let warp = Warp { boundaries, slots, base, count, ring, stack, lane };
+        let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
         let mut next = Next { segment: 1, begin: 0, brought: 1 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
@@ -253,6 +260,8 @@ struct Warp {
     count: u32,
     ring: Ring,
     stack: tree::Stack,
+    /// Room for [`short::LONGER`] numbers of segments, counted from the first one of a tile.
+    longer: *mut u16,
     lane: u32,
 }
 
@@ -303,56 +312,6 @@ impl Warp {
                 self.boundaries.report(self.base.wrapping_add(first.into()));
             }
             Some(Tile::short(first, 1, begin, 0))
-        }
-    }
-
-    /// Reduces a tile of short segments, and writes their results.
-    ///
-    /// # Safety
-    /// The whole warp calls this. The tile has arrived, and all lanes [closed](Staged::close) it.
-    #[inline(always)]
-    unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
-        &self,
-        source: S,
-        tile: Tile,
-        staged: Staged,
-        output: *mut R::Raw,
-    ) {
-        let in_part = PART_BYTES / size_of::<S::Element>() as u32;
-        let in_pack = S::PER_PACK as u32;
-        let mut done = 0;
-        // SAFETY: the caller's contract. A segment whose offsets rise within the elements of the
-        // tile lies in them.
-        unsafe {
-            while done < tile.segments {
-                control::keep_rolled();
-                let left = tile.segments - done;
-                let is_there = self.lane < left;
-                let segment = tile.first + done + self.lane.min(left - 1);
-                let (offset, until) = self.place_of(tile, segment);
-                let length = if is_there { until.wrapping_sub(offset) } else { 0 };
-                let share = Share { segment, offset, length, number: 0, is_there };
-                let (share, taken, most) = if warp::warp_vote_any(u32::MAX, length > in_part) {
-                    let (share, taken) = share.divided(in_part, self.lane, left);
-                    (share, taken, share::most(share.parts(in_part)))
-                } else {
-                    (share, left.min(WARP), 1)
-                };
-                let skipped = share.number * in_part;
-                let count = share.length.saturating_sub(skipped).min(in_part);
-                let at = share.offset + skipped;
-                let (first, none) = (skipped.into(), R::identity());
-                let is_apart = count >= in_pack && !staged.is_pack::<S::Element>(at);
-                let are_packs = !warp::warp_vote_any(u32::MAX, is_apart);
-                let acc = reader::part::<S, R>(source, staged, at, count, are_packs, first, none);
-                let count = share.parts(in_part);
-                let parts = tree::Parts::Uneven { number: share.number, count };
-                let acc = tree::lanes::<R>(acc, parts, most);
-                if share.is_there && share.number == 0 {
-                    self.write::<R>(source, share.segment, acc, output);
-                }
-                done += taken;
-            }
         }
     }
 

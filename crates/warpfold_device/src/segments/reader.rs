@@ -7,6 +7,7 @@ use crate::source::OneArray;
 use crate::unroll::each;
 use crate::{Position, Reduction};
 use cuda_std::ext::{control, copy};
+use cuda_std::warp;
 
 /// The accumulator of `count` elements, of which the first is number `at` of a tile and number
 /// `first` of its segment. `are_packs` says that this element begins at a pack of shared memory, in
@@ -26,38 +27,118 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
     first: u64,
     before: R::Acc,
 ) -> R::Acc {
-    let size = size_of::<S::Element>() as u32;
-    let (packs, rest) = (count / S::PER_PACK as u32, count % S::PER_PACK as u32);
-    let position = |number: u32| {
-        let index = first + u64::from(number);
-        Position { block: (index >> 32) as u32, number: index as u32 }
-    };
-    let at = tile.begin + at * size;
-    // Without an element no word is read, because the tile need not have it.
-    let end = if count > 0 { at + count * size } else { 0 };
-    let mut reader = Reader { tile: tile.buffer, at, end, low: 0 };
-    let mut kept = if R::IN_ANY_ORDER { R::resume(before, position(0)) } else { R::start() };
-    let mut place = 0;
     // SAFETY: the caller's contract.
     unsafe {
-        reader.begin::<S::Element>();
-        while place < packs {
+        let mut part = Part::<R>::begin(tile, at, count, first, before);
+        while part.has_pack() {
             control::keep_rolled();
-            kept = R::pack(kept, source.with_pack(reader.pack::<S::Element>(are_packs)), place);
-            place += 1;
+            part.pack(source, are_packs);
         }
-        let mut acc = R::finish(kept, position(0));
-        let mut tail = reader.tail::<S::Element>();
+        let mut acc = R::finish(part.kept, position(first));
+        let mut tail = part.reader.tail::<S::Element>();
         let mut item = 0;
-        while item < rest {
+        while item < part.left {
             control::keep_rolled();
+            let position = position(first + u64::from(part.done + item));
             let element = tail.next::<S::Element>();
-            let position = position(packs * S::PER_PACK as u32 + item);
             acc = R::append_item(acc, source.with_element(element), position);
             item += 1;
         }
         acc
     }
+}
+
+/// The accumulator of a whole segment of less than two packs, as [`part`] makes it, but without a
+/// loop. Element number 0 of the segment is number `at` of a tile. A lane of which `count` is 0 may
+/// have any result if it is not wanted.
+///
+/// # Safety
+/// The whole warp calls this. The tile has these elements and has been [closed](Staged::close), and
+/// a barrier was behind that.
+#[inline(always)]
+pub(super) unsafe fn shorter<S: OneArray, R: Reduction<Source = S>>(
+    source: S,
+    tile: Staged,
+    at: u32,
+    count: u32,
+) -> R::Acc {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let mut part = Part::<R>::begin(tile, at, count, 0, R::identity());
+        if warp::warp_vote_any(u32::MAX, part.has_pack()) {
+            let is_apart = part.has_pack() && !part.reader.at.is_multiple_of(PACK);
+            let are_packs = !warp::warp_vote_any(u32::MAX, is_apart);
+            if part.has_pack() {
+                part.pack(source, are_packs);
+            }
+        }
+        let mut acc = R::finish(part.kept, position(0));
+        let mut tail = part.reader.tail::<S::Element>();
+        each(S::PER_PACK - 1, |i| {
+            if (i as u32) < part.left {
+                let position = position(u64::from(part.done + i as u32));
+                let element = tail.next::<S::Element>();
+                acc = R::append_item(acc, source.with_element(element), position);
+            }
+        });
+        acc
+    }
+}
+
+/// A lane's part of a segment, of which some packs have been read.
+struct Part<R: Reduction> {
+    reader: Reader,
+    kept: R::Thread,
+    /// The number of elements that have been read.
+    done: u32,
+    /// The number of elements that have not been read.
+    left: u32,
+}
+
+impl<S: OneArray, R: Reduction<Source = S>> Part<R> {
+    /// A part of which nothing has been read. The parameters are those of [`part`].
+    ///
+    /// # Safety
+    /// That of [`part`].
+    #[inline(always)]
+    unsafe fn begin(tile: Staged, at: u32, count: u32, first: u64, before: R::Acc) -> Self {
+        let size = size_of::<S::Element>() as u32;
+        let at = tile.begin + at * size;
+        // Without an element no word is read, because the tile need not have it.
+        let end = if count > 0 { at + count * size } else { 0 };
+        let mut reader = Reader { tile: tile.buffer, at, end, low: 0 };
+        // SAFETY: the caller's contract.
+        unsafe { reader.begin::<S::Element>() };
+        let kept = if R::IN_ANY_ORDER { R::resume(before, position(first)) } else { R::start() };
+        Self { reader, kept, done: 0, left: count }
+    }
+
+    /// Whether there is one more pack.
+    #[inline(always)]
+    fn has_pack(&self) -> bool {
+        self.left >= S::PER_PACK as u32
+    }
+
+    /// Takes the next pack. `are_packs` says that it begins at a pack of shared memory, in all
+    /// lanes of the warp that take one.
+    ///
+    /// # Safety
+    /// There is one more, and the rest is the contract of [`part`].
+    #[inline(always)]
+    unsafe fn pack(&mut self, source: S, are_packs: bool) {
+        let in_pack = S::PER_PACK as u32;
+        // SAFETY: the caller's contract.
+        let pack = unsafe { self.reader.pack::<S::Element>(are_packs) };
+        self.kept = R::pack(self.kept, source.with_pack(pack), self.done / in_pack);
+        self.done += in_pack;
+        self.left -= in_pack;
+    }
+}
+
+/// The position of element number `index` of a segment.
+#[inline(always)]
+fn position(index: u64) -> Position {
+    Position { block: (index >> 32) as u32, number: index as u32 }
 }
 
 /// Reads elements that are neighbours. The bytes of a pack lie next to each other in shared memory,

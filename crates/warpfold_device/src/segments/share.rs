@@ -1,7 +1,6 @@
 //! How the lanes of a warp share short segments.
 
-use crate::unroll::each;
-use crate::warp::WARP;
+use crate::warp::{WARP, sum_up_to};
 use cuda_std::ext::{control, redux, target};
 use cuda_std::warp;
 
@@ -38,11 +37,7 @@ impl Share {
         // SAFETY: the caller brings the whole warp.
         unsafe {
             // The parts up to this segment.
-            let mut until = own;
-            each(WARP.trailing_zeros() as usize, |i| {
-                let (before, is_lane) = warp::warp_shuffle_up(u32::MAX, until, 1 << i, WARP);
-                until += if is_lane { before } else { 0 };
-            });
+            let until = sum_up_to(own);
             let first = until - own;
             let is_taken = lane < left && until <= WARP;
             let taken = warp::warp_vote_ballot(u32::MAX, is_taken).trailing_ones();
