@@ -2,7 +2,7 @@
 //! whose tasks meet through words that one of them polls. One of the kernels sums. The other finds
 //! the best four elements, and each lane has a list of them in shared memory.
 
-use simt::{Arg, LaunchConfig, Memory, Module, check};
+use simt::{Arg, Checked, LaunchConfig, Memory, Module, check};
 
 use super::shipped::{Mutant, Outcome, all_are_found};
 
@@ -30,22 +30,59 @@ fn value(i: usize) -> f32 {
     (i % 7) as f32
 }
 
-/// Launches a kernel whose accumulator has so many words of 32 bits, and which takes `more` behind
-/// the other arguments. `expected` is what it writes for the elements of each segment.
-fn run<R: bytemuck::Pod + PartialEq>(
-    (entry, ptx): (&str, &str),
-    seed: Option<u64>,
-    (words, more): (u64, &[Arg]),
-    expected: impl Fn(&[f32]) -> R,
-) -> Outcome {
-    let module = Module::from_ptx(entry, ptx).unwrap();
-    let kernel = module.kernel(entry).unwrap();
+/// The offsets of segments with these lengths.
+fn offsets() -> Vec<u32> {
     let mut offsets = vec![0];
     for length in lengths() {
         offsets.push(offsets.last().unwrap() + length as u32);
     }
-    let (elements, segments) = (u64::from(*offsets.last().unwrap()), lengths().len() as u64);
-    let values: Vec<f32> = (0..elements as usize).map(value).collect();
+    offsets
+}
+
+/// Offsets that rise twice from the same number, again and again. A tile that is right has 128
+/// segments of two packs at most, and a tile of these has twice as many.
+fn offsets_that_rise_twice() -> Vec<u32> {
+    let rising = |begin: u32| (0..128).map(move |i| begin + 8 * i);
+    let twice = (0..16).flat_map(|i| rising(1024 * i).chain(rising(1024 * i)));
+    twice.chain([1024 * 16]).collect()
+}
+
+/// What a launch has left, and where.
+struct Launched {
+    checked: Checked,
+    memory: Memory,
+    output: u64,
+    slots: u64,
+    /// Words of 64 bits of all slots.
+    slot_words: usize,
+    status: u64,
+}
+
+impl Launched {
+    fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
+        let mut values = vec![T::zeroed(); len];
+        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
+        values
+    }
+}
+
+/// The elements that the last one of some offsets counts.
+fn elements(offsets: &[u32]) -> Vec<f32> {
+    (0..*offsets.last().unwrap() as usize).map(value).collect()
+}
+
+/// Launches a kernel whose accumulator has so many words of 32 bits, whose results have so many
+/// bytes, and which takes `more` behind the other arguments.
+fn launch(
+    (entry, ptx): (&str, &str),
+    seed: Option<u64>,
+    (words, result_bytes, more): (u64, u64, &[Arg]),
+    offsets: &[u32],
+) -> Launched {
+    let module = Module::from_ptx(entry, ptx).unwrap();
+    let kernel = module.kernel(entry).unwrap();
+    let values = elements(offsets);
+    let (elements, segments) = (values.len() as u64, offsets.len() as u64 - 1);
     let total = 4 * elements + (segments << COST);
     let ranges = total / (u64::from(TASK) * TILE_BYTES) + 1;
 
@@ -56,10 +93,11 @@ fn run<R: bytemuck::Pod + PartialEq>(
         address
     };
     let (input, boundaries) =
-        (upload(bytemuck::cast_slice(&values)), upload(bytemuck::cast_slice(&offsets)));
-    let output = memory.alloc(size_of::<R>() as u64 * segments).unwrap();
+        (upload(bytemuck::cast_slice(&values)), upload(bytemuck::cast_slice(offsets)));
+    let output = memory.alloc(result_bytes * segments).unwrap();
     // Two words for each range and each word of an accumulator.
-    let slots = upload(&vec![0; (16 * words * ranges) as usize]);
+    let slot_words = (2 * words * ranges) as usize;
+    let slots = upload(&vec![0; 8 * slot_words]);
     let status = upload(&[0; 8]);
     let mut args = vec![
         Arg::Pointer(input),
@@ -89,17 +127,35 @@ fn run<R: bytemuck::Pod + PartialEq>(
         ..LaunchConfig::new(ranges.div_ceil(2) as u32, 64)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
-    Outcome::new(&checked, || {
-        let mut words = vec![0u64; (2 * words * ranges) as usize];
-        memory.read(slots, bytemuck::cast_slice_mut(&mut words)).unwrap();
-        if words.iter().any(|&word| word != 0) {
+    Launched { checked, memory, output, slots, slot_words, status }
+}
+
+/// Launches a kernel, as [`launch`], for the segments of [`lengths`]. `expected` is what it writes
+/// for the elements of each segment.
+fn run<R: bytemuck::Pod + PartialEq>(
+    kernel: (&str, &str),
+    seed: Option<u64>,
+    (words, more): (u64, &[Arg]),
+    expected: impl Fn(&[f32]) -> R,
+) -> Outcome {
+    let offsets = offsets();
+    let launched = launch(kernel, seed, (words, size_of::<R>() as u64, more), &offsets);
+    Outcome::new(&launched.checked, || {
+        if launched.read::<u64>(launched.slots, launched.slot_words).iter().any(|&word| word != 0) {
             return false;
         }
-        let mut results = vec![R::zeroed(); segments as usize];
-        memory.read(output, bytemuck::cast_slice_mut(&mut results)).unwrap();
+        let results = launched.read::<R>(launched.output, offsets.len() - 1);
+        let values = elements(&offsets);
         let own = offsets.windows(2).map(|ends| &values[ends[0] as usize..ends[1] as usize]);
         results.into_iter().eq(own.map(expected))
     })
+}
+
+/// Sums of segments that are wrong. The status has the bits of the number of the first wrong one,
+/// inverted.
+fn wrong_sums(ptx: &str, seed: Option<u64>) -> Outcome {
+    let launched = launch((SUM, ptx), seed, (1, 4, &[]), &offsets_that_rise_twice());
+    Outcome::new(&launched.checked, || launched.read::<u64>(launched.status, 1) == [!127])
 }
 
 /// Sums, which are whole numbers.
@@ -188,6 +244,15 @@ const LISTS: [Mutant; 15] = [
 #[test]
 fn mutants_of_the_kernel_for_sums_of_segments_are_found() {
     all_are_found(SUM, &SUMS, sum);
+}
+
+/// The list of longer segments has places for those of a tile that is right.
+const WRONG_SUMS: [Mutant; 1] =
+    [Mutant("more numbers than places", "uninitialized-read", (", 128;", 8, 8), ", 4096;")];
+
+#[test]
+fn mutants_of_the_kernel_for_sums_are_found_with_wrong_offsets() {
+    all_are_found(SUM, &WRONG_SUMS, wrong_sums);
 }
 
 #[test]

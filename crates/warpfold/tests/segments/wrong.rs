@@ -85,8 +85,8 @@ fn no_check_finds_a_wrong_access() {
     let device = Device::simulator_with(Instrument::Check);
     check(&device, 50_000, &[0u32, 40_000, 30_000, 1 << 31, 50_000], Some(1));
     check(&device, 50_000, &[50_000u64, 0, 50_000, u64::MAX], Some(0));
-    // A tile of right offsets has at most 128 segments of eight elements. These rise twice from the
-    // same number, so a tile has 254 such segments.
+    // These rise twice from the same number, again and again. (`tests/mutants/segments.rs` tries
+    // them with a tile that has more of such segments than a right one can have.)
     let rising = |begin: u32| (0..128).map(move |i| begin + 8 * i);
     let twice: Vec<u32> =
         (0..40).flat_map(|i| rising(1024 * i).chain(rising(1024 * i))).chain([40_960]).collect();
