@@ -149,7 +149,8 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
         let buffer = (&raw mut (*shared).buffer).cast::<u8>();
         let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log - 2, lane };
         let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
-        // No task is under way in a tile of short segments, so the stack has room for numbers.
+        // The list lies in the stack, because no task is under way while the warp works on a tile
+        // of short segments.
         let longer = stack.words.cast();
         let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
         if R::IN_ANY_ORDER {
@@ -260,7 +261,8 @@ struct Warp {
     count: u32,
     ring: Ring,
     stack: tree::Stack,
-    /// Room for [`short::LONGER`] numbers of segments, counted from the first one of a tile.
+    /// The list of the longer segments of a tile, which has [`short::LONGER`] places. Segments are
+    /// counted from the first one of the tile.
     longer: *mut u16,
     lane: u32,
 }

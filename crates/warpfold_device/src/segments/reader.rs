@@ -48,9 +48,8 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
     }
 }
 
-/// The accumulator of a whole segment of less than two packs, as [`part`] makes it, but without a
-/// loop. Element number 0 of the segment is number `at` of a tile. A lane of which `count` is 0 may
-/// have any result if it is not wanted.
+/// The accumulator of a whole segment of less than two packs, which [`part`] would also make, but
+/// here no loop is needed. The first element of the segment is number `at` of a tile.
 ///
 /// # Safety
 /// The whole warp calls this. The tile has these elements and has been [closed](Staged::close), and

@@ -1,9 +1,11 @@
 //! How a warp reduces a tile of short segments.
 //!
-//! A lane takes a segment, or a part of one if any is longer than a part. All lanes wait for the
-//! one with the longest. So where most segments have less than two packs, these are reduced first,
-//! and then the others together. That is a third copy of the code that reads a part. Kernels for
-//! which it would be long do without it: those of elements of less than a word, and of accumulators
+//! A lane takes a segment, or a part of one if any is longer than a part. Then all lanes wait for
+//! the one with the longest. So where segments have less than two packs on average, the warp first
+//! reduces those that have less, and lists the others. Then it reduces the others together.
+//!
+//! The code for the shorter ones is a third copy of the code that reads a part. Kernels in which it
+//! would be long do not have it: those of elements of less than a word, and those of accumulators
 //! of more than two words.
 
 use super::Warp;
@@ -36,7 +38,8 @@ impl Warp {
     ) {
         let in_part = PART_BYTES / size_of::<S::Element>() as u32;
         let in_pack = S::PER_PACK as u32;
-        // Whether most segments have less than two packs.
+        // Whether the segments have less than two packs on average, in a kernel that has code for
+        // that.
         let is_brief = S::PER_PACK <= 4 && R::Acc::COUNT <= 2;
         let are_shorter = is_brief && tile.segments * 2 * in_pack > tile.length as u32;
         let (mut done, mut segments) = (0, tile.segments);
@@ -114,8 +117,8 @@ impl Warp {
                 if is_shorter {
                     self.write::<R>(source, segment, acc, output);
                 }
-                // Boundaries that decrease may make more of them than there are places. Their
-                // segments may have any results.
+                // If boundaries decrease, there may be more longer segments than places. Such
+                // segments may have any results, so those without a place are left out.
                 let are_longer = warp::warp_vote_ballot(u32::MAX, is_there && !is_shorter);
                 let place = (longer + (are_longer & lower).count_ones()) as usize;
                 if is_there && !is_shorter && place < LONGER {
