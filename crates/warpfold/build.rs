@@ -17,17 +17,44 @@ use std::{
     error::Error,
     fmt::Write as _,
     fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     thread,
 };
 
+use lzma_rust2::{LzmaOptions, LzmaWriter};
+
 /// How the PTX is compressed.
 #[derive(Clone, Copy)]
 pub(crate) enum Packing {
-    /// In a short time also by a build script that is compiled without optimisation.
+    /// By deflate, in a short time also by a build script that is compiled without optimisation.
     Quick,
-    /// To less room: the feature `compact`.
+    /// By LZMA, to less room: the feature `compact`. The PTX loses its comments and indentation.
     Compact,
+}
+
+impl Packing {
+    /// The PTX as a program can get it back, and its compressed bytes.
+    fn pack(self, text: String) -> io::Result<(String, Vec<u8>)> {
+        match self {
+            Packing::Quick => {
+                let packed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 4);
+                Ok((text, packed))
+            }
+            Packing::Compact => {
+                let text = without_comments(&text);
+                let mut options = LzmaOptions::with_preset(6);
+                // Text has no alignment that the compressor could use.
+                options.pb = 0;
+                options.dict_size =
+                    u32::try_from(text.len()).map_err(io::Error::other)?.next_power_of_two();
+                let length = Some(text.len() as u64);
+                let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, length)?;
+                writer.write_all(text.as_bytes())?;
+                Ok((text, writer.finish()?))
+            }
+        }
+    }
 }
 
 /// A text of PTX without comments and indentation. The only strings of kernels are the names of
@@ -125,11 +152,9 @@ fn pack(archive: &Path, out: &Path, packing: Packing) -> Result<Vec<(Kernel, Ima
         let Kernel { family, operation, element, arch } = &kernel;
         let name = format!("{family}_{operation}_{element}");
         let packed = out.join(format!("{name}.{arch}"));
-        let (text, level) = match packing {
-            Packing::Quick => (text, 4),
-            Packing::Compact => (without_comments(&text), 9),
-        };
-        fs::write(&packed, miniz_oxide::deflate::compress_to_vec(text.as_bytes(), level))
+        let text = packing
+            .pack(text)
+            .and_then(|(text, bytes)| fs::write(&packed, bytes).map(|()| text))
             .map_err(|error| format!("cannot write {}: {error}", packed.display()))?;
         let has_single = text.contains(&format!(".visible .entry {name}_single("));
         images.push((kernel, Image { packed, text_bytes: text.len(), has_single }));

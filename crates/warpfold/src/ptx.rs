@@ -32,7 +32,7 @@ struct Image {
     capability: (u32, u32),
     /// The length of the PTX, in bytes.
     text_bytes: usize,
-    /// The PTX, compressed by deflate.
+    /// The PTX, compressed by deflate, or by LZMA with the feature `compact`.
     packed: &'static [u8],
 }
 
@@ -75,12 +75,26 @@ impl EmbeddedKernel {
 
 impl Image {
     fn text(&self) -> String {
-        let bytes =
-            miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
         // Neither step can fail, because the build script has compressed a text of this length, and
         // a program's statics do not change.
-        String::from_utf8(bytes.expect("embedded PTX inflates")).expect("embedded PTX is text")
+        let bytes = unpacked(self.packed, self.text_bytes).expect("embedded PTX is undamaged");
+        String::from_utf8(bytes).expect("embedded PTX is text")
     }
+}
+
+/// The `bytes` bytes that the build script has compressed.
+#[cfg(not(feature = "compact"))]
+fn unpacked(packed: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    miniz_oxide::inflate::decompress_to_vec_with_limit(packed, bytes).ok()
+}
+
+/// The `bytes` bytes that the build script has compressed.
+#[cfg(feature = "compact")]
+fn unpacked(packed: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::with_capacity(bytes);
+    let mut reader = lzma_rust2::LzmaReader::new_mem_limit(packed, u32::MAX, None).ok()?;
+    std::io::Read::read_to_end(&mut reader, &mut unpacked).ok()?;
+    Some(unpacked)
 }
 
 /// All production kernels, in the order of their names.
@@ -114,9 +128,21 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx")
     }
 
-    /// The texts of an archive, by their names.
+    /// The texts of an archive as the crate embeds them, by their names.
     fn texts(archive: &Path) -> BTreeMap<String, String> {
-        archive::read(archive).unwrap_or_else(|error| panic!("{error}")).into_iter().collect()
+        let texts = archive::read(archive).unwrap_or_else(|error| panic!("{error}"));
+        texts.into_iter().map(|(name, text)| (name, embedded(text))).collect()
+    }
+
+    /// The text that is embedded for a text: the feature `compact` leaves out comments and
+    /// indentation.
+    fn embedded(text: String) -> String {
+        if cfg!(feature = "compact") {
+            let code = text.lines().map(|line| line.split("//").next().unwrap().trim());
+            code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+        } else {
+            text
+        }
     }
 
     #[test]
@@ -137,7 +163,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "testing")]
-    fn every_kernel_inflates_to_its_own_entry() {
+    fn every_kernel_unpacks_to_its_own_entry() {
         let files = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
         let archives = files.filter(|file| file.to_string_lossy().ends_with(archive::ENDING));
         let mut texts: BTreeMap<_, _> = archives.flat_map(|archive| texts(&archive)).collect();

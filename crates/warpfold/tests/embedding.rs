@@ -6,6 +6,7 @@ mod build;
 
 use std::{
     fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -35,6 +36,20 @@ fn error(archives: &Path, out: &Path) -> String {
     build::embed(archives, out, Packing::Quick).unwrap_err().to_string()
 }
 
+/// The text that the build script has compressed.
+fn unpacked(packed: &[u8], packing: Packing) -> String {
+    let text = match packing {
+        Packing::Quick => miniz_oxide::inflate::decompress_to_vec(packed).unwrap(),
+        Packing::Compact => {
+            let mut text = Vec::new();
+            let mut reader = lzma_rust2::LzmaReader::new_mem_limit(packed, u32::MAX, None).unwrap();
+            reader.read_to_end(&mut text).unwrap();
+            text
+        }
+    };
+    String::from_utf8(text).unwrap()
+}
+
 /// Embeds an archive, and returns the PTX of a kernel and its compressed length.
 fn embedded(name: &str, packing: Packing) -> (String, usize) {
     let (archives, out) = folders(name);
@@ -45,8 +60,7 @@ fn embedded(name: &str, packing: Packing) -> (String, usize) {
     let sums = source.matches("name: \"segments_sum_f32\"").count();
     assert!(statics > 1 && sums == 1, "{source}");
     let packed = fs::read(out.join("segments_sum_f32.75")).unwrap();
-    let text = miniz_oxide::inflate::decompress_to_vec(&packed).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = unpacked(&packed, packing);
     assert!(text.contains(".visible .entry segments_sum_f32("), "{text}");
     assert!(source.contains(&format!("text_bytes: {},", text.len())));
     let files = fs::read_dir(&out).unwrap().count();
@@ -63,7 +77,7 @@ fn each_kernel_of_an_archive_is_a_static_and_a_file() {
 fn compact_kernels_have_the_same_code_in_less_room() {
     let (text, room) = embedded("quick", Packing::Quick);
     let (compact, less_room) = embedded("compact", Packing::Compact);
-    assert!(less_room < room * 19 / 20, "{less_room} of {room}");
+    assert!(less_room < room * 3 / 4, "{less_room} of {room}");
     assert!(text.contains("//") && !compact.contains("//"));
     let code = text.lines().map(|line| line.split("//").next().unwrap().trim());
     assert!(code.filter(|line| !line.is_empty()).eq(compact.lines()));
