@@ -34,6 +34,7 @@
 #include <cub/version.cuh>
 
 #include <string>
+#include <cuda/std/functional>
 #include <cuda/std/utility>
 #include <cuda_fp16.h>
 
@@ -90,10 +91,18 @@ cudaError_t start(const void *input, uint64_t bytes, void *out, uint64_t out_byt
     return cudaGetLastError();
 }
 
+// The sum of elements that have another type than it.
 template <typename To>
 struct Add {
     __host__ __device__ To operator()(To a, To b) const { return a + b; }
 };
+
+// Counts that fit into an `int` are given as such, as most programs do, because CUB then has shorter
+// indices.
+template <typename Call>
+cudaError_t with_count(uint64_t n, Call call) {
+    return n <= INT32_MAX ? call(static_cast<int>(n)) : call(static_cast<int64_t>(n));
+}
 
 } // namespace
 
@@ -146,30 +155,37 @@ EXTREMES(u8, uint8_t)
 
 #define SEGMENTS(type, T, Out)                                                                                       \
     extern "C" cudaError_t cub_segments_sum_##type(void *temp, size_t *temp_bytes, const T *in, uint64_t segments,   \
-                                                   const uint32_t *offsets, Out *out, cudaStream_t on) {             \
-        return cub::DeviceSegmentedReduce::Reduce(temp, *temp_bytes, in, out, int64_t(segments), offsets,            \
-                                                  offsets + 1, Add<Out>{}, Out(0), on);                              \
-    }
-SEGMENTS(f32, float, float)
-SEGMENTS(f64, double, double)
-SEGMENTS(f16, __half, float)
-SEGMENTS(u8, uint8_t, uint64_t)
+                                                   const uint32_t *offsets, Out *out, cudaStream_t on)
+#define SEGMENTED temp, *temp_bytes, in, out, int64_t(segments), offsets, offsets + 1
+#define SEGMENT_SUM(type, T, Out)                                                                                    \
+    SEGMENTS(type, T, Out) { return cub::DeviceSegmentedReduce::Reduce(SEGMENTED, Add<Out>{}, Out(0), on); }
 
-#define KEYS(type, T, Out)                                                                                           \
+SEGMENTS(f32, float, float) { return cub::DeviceSegmentedReduce::Sum(SEGMENTED, on); }
+SEGMENTS(f64, double, double) { return cub::DeviceSegmentedReduce::Sum(SEGMENTED, on); }
+SEGMENT_SUM(f16, __half, float)
+SEGMENT_SUM(u8, uint8_t, uint64_t)
+
+// CUB is tuned for the additions that it knows, of which `plus` is one.
+#define KEYS(type, T)                                                                                                \
     extern "C" cudaError_t cub_keys_sum_##type(void *temp, size_t *temp_bytes, const T *in, uint64_t n,              \
-                                               const uint32_t *keys, Out *out, uint32_t *unique, uint64_t *runs,     \
+                                               const uint32_t *keys, T *out, uint32_t *unique, uint64_t *runs,       \
                                                cudaStream_t on) {                                                    \
-        return cub::DeviceReduce::ReduceByKey(temp, *temp_bytes, keys, unique, in, out, runs, Add<Out>{},            \
-                                              int64_t(n), on);                                                       \
+        return with_count(n, [=](auto count) {                                                                       \
+            return cub::DeviceReduce::ReduceByKey(temp, *temp_bytes, keys, unique, in, out, runs,                    \
+                                                  cuda::std::plus<>{}, count, on);                                   \
+        });                                                                                                          \
     }
-KEYS(f32, float, float)
-KEYS(f64, double, double)
+KEYS(f32, float)
+KEYS(f64, double)
 
 #define HISTOGRAM(type, T)                                                                                           \
     extern "C" cudaError_t cub_histogram_##type(void *temp, size_t *temp_bytes, const T *keys, uint64_t n,           \
                                                 uint64_t bins, uint32_t *out, cudaStream_t on) {                     \
-        return cub::DeviceHistogram::HistogramEven(temp, *temp_bytes, keys, out, int(bins) + 1, int64_t(0),          \
-                                                   int64_t(bins), int64_t(n), on);                                   \
+        return with_count(n, [=](auto count) {                                                                       \
+            using Count = decltype(count);                                                                           \
+            return cub::DeviceHistogram::HistogramEven(temp, *temp_bytes, keys, out, int(bins) + 1, Count(0),        \
+                                                       Count(bins), count, on);                                      \
+        });                                                                                                          \
     }
 HISTOGRAM(u8, uint8_t)
 HISTOGRAM(u32, uint32_t)
