@@ -11,10 +11,12 @@ const SUM: &str = "segments_sum_f32";
 const TOP: &str = "segments_top4_f32";
 /// The best elements that are asked for.
 const K: usize = 4;
-/// Bytes of a tile.
-const TILE_BYTES: u64 = 4096;
-/// Tiles of a task, and of a range.
-const TASK: u32 = 4;
+/// 2 to this number are the bytes of a tile.
+const TILE: u32 = 12;
+/// 2 to this number are the bytes of a range of four tiles.
+const LONG: u32 = TILE + 2;
+/// 2 to this number are the bytes of a range that is shorter than a tile.
+const SHORT: u32 = TILE - 2;
 /// What a segment adds to its bytes when ranges are made: 2 to this number.
 const COST: u32 = 4;
 
@@ -72,10 +74,12 @@ fn elements(offsets: &[u32]) -> Vec<f32> {
 }
 
 /// Launches a kernel whose accumulator has so many words of 32 bits, whose results have so many
-/// bytes, and which takes `more` behind the other arguments.
+/// bytes, and which takes `more` behind the other arguments. 2 to the power of `width` are the
+/// bytes of a range.
 fn launch(
     (entry, ptx): (&str, &str),
     seed: Option<u64>,
+    width: u32,
     (words, result_bytes, more): (u64, u64, &[Arg]),
     offsets: &[u32],
 ) -> Launched {
@@ -84,7 +88,7 @@ fn launch(
     let values = elements(offsets);
     let (elements, segments) = (values.len() as u64, offsets.len() as u64 - 1);
     let total = 4 * elements + (segments << COST);
-    let ranges = total / (u64::from(TASK) * TILE_BYTES) + 1;
+    let ranges = (total >> width) + 1;
 
     let memory = Memory::checked(16 << 20);
     let upload = |bytes: &[u8]| {
@@ -110,7 +114,8 @@ fn launch(
         Arg::Pointer(0),
         Arg::U64(elements),
         Arg::F32(segments as f32 / total as f32),
-        Arg::U32(TASK),
+        Arg::U32(1 << width.saturating_sub(TILE)),
+        Arg::U32(width),
         Arg::U32(ranges as u32),
         Arg::U32(2),
         Arg::U32(COST),
@@ -135,11 +140,12 @@ fn launch(
 fn run<R: bytemuck::Pod + PartialEq>(
     kernel: (&str, &str),
     seed: Option<u64>,
+    width: u32,
     (words, more): (u64, &[Arg]),
     expected: impl Fn(&[f32]) -> R,
 ) -> Outcome {
     let offsets = offsets();
-    let launched = launch(kernel, seed, (words, size_of::<R>() as u64, more), &offsets);
+    let launched = launch(kernel, seed, width, (words, size_of::<R>() as u64, more), &offsets);
     Outcome::new(&launched.checked, || {
         if launched.read::<u64>(launched.slots, launched.slot_words).iter().any(|&word| word != 0) {
             return false;
@@ -154,13 +160,18 @@ fn run<R: bytemuck::Pod + PartialEq>(
 /// Sums of segments that are wrong. The status has the bits of the number of the first wrong one,
 /// inverted.
 fn wrong_sums(ptx: &str, seed: Option<u64>) -> Outcome {
-    let launched = launch((SUM, ptx), seed, (1, 4, &[]), &offsets_that_rise_twice());
+    let launched = launch((SUM, ptx), seed, LONG, (1, 4, &[]), &offsets_that_rise_twice());
     Outcome::new(&launched.checked, || launched.read::<u64>(launched.status, 1) == [!127])
 }
 
 /// Sums, which are whole numbers.
 fn sum(ptx: &str, seed: Option<u64>) -> Outcome {
-    run((SUM, ptx), seed, (1, &[]), |elements| elements.iter().sum::<f32>())
+    run((SUM, ptx), seed, LONG, (1, &[]), |elements| elements.iter().sum::<f32>())
+}
+
+/// Sums by warps whose ranges are shorter than a tile.
+fn sum_in_short_ranges(ptx: &str, seed: Option<u64>) -> Outcome {
+    run((SUM, ptx), seed, SHORT, (1, &[]), |elements| elements.iter().sum::<f32>())
 }
 
 /// The best elements. The result has the bits and the index of each, and 0 and the greatest number
@@ -168,7 +179,7 @@ fn sum(ptx: &str, seed: Option<u64>) -> Outcome {
 fn top(ptx: &str, seed: Option<u64>) -> Outcome {
     // Bit 8 asks for the largest ones.
     let asked = Arg::U32(K as u32 | 1 << 8);
-    run((TOP, ptx), seed, (2 * K as u64, &[asked]), |elements| {
+    run((TOP, ptx), seed, LONG, (2 * K as u64, &[asked]), |elements| {
         let mut all: Vec<_> = elements.iter().zip(0u64..).collect();
         all.sort_by(|a, b| b.0.total_cmp(a.0));
         let mut best = [[0, u64::MAX]; K];
@@ -246,9 +257,20 @@ fn mutants_of_the_kernel_for_sums_of_segments_are_found() {
     all_are_found(SUM, &SUMS, sum);
 }
 
+/// The tasks of a segment, and their slots, are four ranges apart.
+const SHORT_RANGES: [Mutant; 2] = [
+    Mutant("tasks of neighbouring ranges", "wrong", (", 12;", 3, 6), ", 10;"),
+    Mutant("slots of neighbouring ranges", "wrong", (", 12;", 6, 6), ", 10;"),
+];
+
+#[test]
+fn mutants_of_the_kernel_for_sums_are_found_in_short_ranges() {
+    all_are_found(SUM, &SHORT_RANGES, sum_in_short_ranges);
+}
+
 /// The list of longer segments has places for those of a tile that is right.
 const WRONG_SUMS: [Mutant; 1] =
-    [Mutant("more numbers than places", "uninitialized-read", (", 128;", 8, 8), ", 4096;")];
+    [Mutant("more numbers than places", "uninitialized-read", (", 128;", 8, 9), ", 4096;")];
 
 #[test]
 fn mutants_of_the_kernel_for_sums_are_found_with_wrong_offsets() {

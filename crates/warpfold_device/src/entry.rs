@@ -451,6 +451,7 @@ macro_rules! segments {
             elements: u64,
             density: f32,
             task: u32,
+            width: u32,
             ranges: u32,
             log: u32,
             cost: u32,
@@ -468,8 +469,8 @@ macro_rules! segments {
 
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
             let boundaries = $crate::segments::Boundaries {
-                source: boundaries, log, count, counted, elements, spans, density, task, ranges,
-                cost, status,
+                source: boundaries, log, count, counted, elements, spans, density, task, width,
+                ranges, cost, status,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);

@@ -27,8 +27,10 @@ pub struct Boundaries {
     pub spans: Spans,
     /// The number of segments divided by the bytes of all of them, with their costs.
     pub density: f32,
-    /// Tiles of a task, and of a range.
+    /// Tiles of a task.
     pub task: u32,
+    /// 2 to this number are the bytes of a range.
+    pub width: u32,
     /// The number of ranges.
     pub ranges: u32,
     /// A segment adds 2 to this number of bytes to where the segments behind it begin.
@@ -74,8 +76,8 @@ impl Boundaries {
         !self.counted.is_null() || !self.spans.are_neighbours()
     }
 
-    /// What is in memory instead of what the host knew: the number of segments, and as few tiles to
-    /// a range as the number of ranges allows.
+    /// What is in memory instead of what the host knew: the number of segments, and ranges that are
+    /// as short as their number allows. They are shorter than a tile only if those of the host are.
     ///
     /// # Safety
     /// The number is there, or `counted` is null. It is at least 1 and at most `count`, and the
@@ -90,14 +92,14 @@ impl Boundaries {
             (count, if are_neighbours { self.elements } else { self.load(count) })
         };
         let total = self.place::<T>(count, elements);
-        let tiles = total / u64::from(TILE_BYTES);
-        let mut log = 0;
-        while tiles >> log >= self.ranges.into() {
+        let mut width = self.width.min(TILE_BYTES.ilog2());
+        while total >> width >= self.ranges.into() {
             control::keep_rolled();
-            log += 1;
+            width += 1;
         }
-        let ranges = (tiles >> log) as u32 + 1;
-        Self { count, density: count as f32 / total as f32, task: 1 << log, ranges, ..self }
+        let task = 1 << width.saturating_sub(TILE_BYTES.ilog2());
+        let ranges = (total >> width) as u32 + 1;
+        Self { count, density: count as f32 / total as f32, task, width, ranges, ..self }
     }
 
     /// Boundary number `i`.
@@ -134,7 +136,13 @@ impl Boundaries {
     /// The range in which segment `i` begins, if its first element is number `first`.
     #[inline(always)]
     fn range_of<T>(&self, i: u64, first: u64) -> u64 {
-        self.place::<T>(i, first) >> (self.task * TILE_BYTES).trailing_zeros()
+        self.place::<T>(i, first) >> self.width
+    }
+
+    /// 2 to this number are the ranges from one task of a segment to the next one.
+    #[inline(always)]
+    pub(super) fn ranges_of_task(&self) -> u32 {
+        TILE_BYTES.ilog2().saturating_sub(self.width)
     }
 
     /// Finds the segments of range number `range`.
@@ -143,8 +151,8 @@ impl Boundaries {
     /// The whole warp calls this. The launch keeps [its contract](super#the-launchs-contract).
     #[inline(always)]
     pub(super) unsafe fn find<T: Item>(&self, range: u32, lane: u32) -> Found {
-        let width = u64::from(self.task) * u64::from(TILE_BYTES);
-        let begin = u64::from(range) * width;
+        let width = 1 << self.width;
+        let begin = u64::from(range) << self.width;
         // SAFETY: the caller's contract.
         unsafe {
             let (first, mut last) = self.search::<T>(begin, begin + width, lane);
@@ -174,8 +182,10 @@ impl Boundaries {
         // SAFETY: the caller's contract.
         let (begin, end) = unsafe { (self.load(base), self.load(base + 1)) };
         let number = u64::from(range).wrapping_sub(self.range_of::<T>(base, begin));
-        let tile = Tile::long(0, begin, end.wrapping_sub(begin), number as u32);
-        let is_task = number < tile.tasks::<T>(self.task).into();
+        let apart = self.ranges_of_task();
+        let tile = Tile::long(0, begin, end.wrapping_sub(begin), (number >> apart) as u32);
+        let is_begin = number >> apart << apart == number;
+        let is_task = is_begin && number >> apart < tile.tasks::<T>(self.task).into();
         (self.is_right(begin, end) && is_task).then_some(tile)
     }
 
@@ -190,7 +200,8 @@ impl Boundaries {
         let (mut a, mut b) = (whole, whole);
         let guess = |place: u64| (place as f32 * self.density) as u64;
         let (guess_a, guess_b) = (guess(place), guess(second));
-        let mut is_guess = true;
+        // The first step finds one of so few segments without a guess.
+        let mut is_guess = whole.size() > WARP.into();
         // The two searches take their steps together, because a step is a wait for memory.
         while is_guess || a.size() > 1 || b.size() > 1 {
             control::keep_rolled();

@@ -4,9 +4,9 @@
 //! *Ranges.* Each warp takes the segments that begin in its range. Where a segment begins is
 //! counted in bytes of elements, plus [a few](Boundaries::cost) for each segment before it, so that
 //! a range has about the same work wherever segments are short or empty. A range is as long as the
-//! longest task. So if a segment is longer than a task, its further tasks begin in the ranges that
-//! follow, one in each, and a warp finds the task of its range by a search for the first segment
-//! that begins there.
+//! longest task, or, in a small array, shorter than a tile by a power of two. So if a segment is
+//! longer than a task, its further tasks begin in ranges that follow, equally many ranges apart, and
+//! a warp finds the task of its range by a search for the first segment that begins there.
 //!
 //! *Tiles.* A tile has as many neighbouring segments as fit into it, or it is a tile of one longer
 //! segment. A warp copies a tile to shared memory and waits for it. It has one buffer, so that a
@@ -41,9 +41,9 @@
 //!   operation has.
 //! - The status is 0 before. Boundaries that decrease or are too large are noted there. The results
 //!   then have any values, and words of `slots` may be left that are not 0.
-//! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many
-//!   tiles are a range, and all ranges together have more bytes than all elements, and the cost of
-//!   each segment besides.
+//! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many tiles are a range, or
+//!   a range is shorter than the one tile of a task. All ranges together have more bytes than all
+//!   elements, and the cost of each segment besides.
 //! - The block has [`THREADS`] threads, and the grid has a warp for each range.
 //! - If the number of segments is in memory, it is at least 1, [`count`](Boundaries::count) is the
 //!   most that it may be, and tiles and ranges are those of so many segments. The first boundary is
@@ -232,8 +232,9 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 is_row: true,
             };
             let are_wrong = |round| boundaries.are_wrong(round);
-            // Each task is in the range behind that of the task before.
-            let slot_of = |task| slot(range - tile.task + task, task);
+            // Tasks are equally many ranges apart.
+            let apart = boundaries.ranges_of_task();
+            let slot_of = |task| slot(range - ((tile.task - task) << apart), task);
             let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
             if is_whole && lane == 0 {
                 warp.write::<R>(input, tile.first, acc, output);

@@ -65,7 +65,7 @@ pub(super) unsafe fn shorter<S: OneArray, R: Reduction<Source = S>>(
     unsafe {
         let mut part = Part::<R>::begin(tile, at, count, 0, R::identity());
         if warp::warp_vote_any(u32::MAX, part.has_pack()) {
-            let is_apart = part.has_pack() && !part.reader.at.is_multiple_of(PACK);
+            let is_apart = part.has_pack() && !tile.is_pack::<S::Element>(at);
             let are_packs = !warp::warp_vote_any(u32::MAX, is_apart);
             if part.has_pack() {
                 part.pack(source, are_packs);

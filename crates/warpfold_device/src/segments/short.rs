@@ -111,7 +111,8 @@ impl Warp {
                 let segment = tile.first + number.min(tile.segments - 1);
                 let (offset, until) = self.place_of(tile, segment);
                 let length = until.wrapping_sub(offset);
-                let is_shorter = is_there && length < 2 * S::PER_PACK as u32;
+                let is_longer = is_there && length >= 2 * S::PER_PACK as u32;
+                let is_shorter = is_there && !is_longer;
                 let count = if is_shorter { length } else { 0 };
                 let acc = reader::shorter::<S, R>(source, staged, offset, count);
                 if is_shorter {
@@ -119,9 +120,9 @@ impl Warp {
                 }
                 // If boundaries decrease, there may be more longer segments than places. Such
                 // segments may have any results, so those without a place are left out.
-                let are_longer = warp::warp_vote_ballot(u32::MAX, is_there && !is_shorter);
+                let are_longer = warp::warp_vote_ballot(u32::MAX, is_longer);
                 let place = (longer + (are_longer & lower).count_ones()) as usize;
-                if is_there && !is_shorter && place < LONGER {
+                if is_longer && place < LONGER {
                     self.longer.add(place).write(number as u16);
                 }
                 longer = (longer + are_longer.count_ones()).min(LONGER as u32);

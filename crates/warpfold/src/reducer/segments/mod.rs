@@ -342,7 +342,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::Pointer(counted),
             Arg::U64(most),
             Arg::F32(plan.density),
-            Arg::U32(plan.task),
+            Arg::U32(plan.task()),
+            Arg::U32(plan.width),
             Arg::U32(plan.ranges),
             Arg::U32(log),
             Arg::U32(plan::COST),
@@ -387,7 +388,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
 }
 
 /// The number of arguments of a kernel for segments, without counting those of a constant.
-const ARGUMENTS: usize = 16;
+const ARGUMENTS: usize = 17;
 
 /// Where the boundaries of segments are on the device.
 #[derive(Clone, Copy)]

@@ -8,33 +8,45 @@ pub(super) const THREADS: u32 = 64;
 /// A segment counts as 2 to this number of bytes, besides its elements, when ranges are made: about
 /// what its offset and its result cost.
 pub(super) const COST: u32 = 4;
-/// Bytes of a tile. `warpfold_device::rows::TILE_BYTES`.
-const TILE_BYTES: u64 = 4096;
-/// The most tiles of a range. `warpfold_device::segments::LEVELS` is the logarithm.
-const MOST_TILES: u64 = 1 << 10;
+/// 2 to this number are the bytes of a tile. `warpfold_device::rows::TILE_BYTES`.
+const TILE: u32 = 12;
+/// 2 to this number are the most tiles of a task. `warpfold_device::segments::LEVELS`.
+const LEVELS: u32 = 10;
+/// 2 to this number are the least bytes of a range.
+const LEAST: u32 = 10;
+/// The most ranges for each multiprocessor that are shorter than a tile. A warp with fewer segments
+/// has done sooner, but more warps begin later. (bench/NOTEBOOK.md, attempt 115.)
+const MOST_SHORT: u64 = 8;
 /// Warps that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 24;
 /// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
 /// warps that have nothing to do cost little.
 const RANGES_OF_SPANS: u64 = 2048;
-/// The time in which a warp finds its range, in halves of the time of a tile.
-const SEARCH: u64 = 3;
+/// The time in which a warp finds its range, in bytes of elements that it reduces in the same time.
+const SEARCH: u64 = 3 << (TILE - 1);
 /// The most bytes of elements that a launch takes if there are few segments and a slot has `words`
 /// words. One range is left for the segments, and one because the last word of the workspace is a
 /// status.
 pub(super) const fn most_bytes(words: u64) -> u64 {
-    (WORKSPACE_BYTES / 8 / words / 2 - 2) * MOST_TILES * TILE_BYTES
+    ((WORKSPACE_BYTES / 8 / words / 2 - 2) << LEVELS) << TILE
 }
 
 /// How a launch is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// Tiles of a range, a power of two.
-    pub(super) task: u32,
+    /// 2 to this number are the bytes of a range.
+    pub(super) width: u32,
     /// The number of ranges.
     pub(super) ranges: u32,
     /// Segments for each byte.
     pub(super) density: f32,
+}
+
+impl Plan {
+    /// The tiles of a task.
+    pub(super) fn task(self) -> u32 {
+        1 << self.width.saturating_sub(TILE)
+    }
 }
 
 /// The plan for so many elements of `bytes` bytes in so many segments, on a device with this number
@@ -50,23 +62,26 @@ pub(super) fn plan(
     let places = u64::from(multiprocessors) * RESIDENT;
     // About how long a launch takes, because the places for warps are taken in rounds, and the last
     // round begins earlier where the warps before have had less work.
-    let time = |task: u64| {
-        let rounds = (total / (task * TILE_BYTES) + 1).div_ceil(places);
-        (4 * rounds + 1) * (2 * task + SEARCH)
+    let time = |width: u32| {
+        let rounds = ((total >> width) + 1).div_ceil(places);
+        (4 * rounds + 1) * ((1 << width) + SEARCH)
     };
-    let tasks = (0..=MOST_TILES.ilog2()).map(|log| 1 << log);
-    let mut task = tasks.min_by_key(|&task| time(task))?;
+    let mut width = (TILE..=TILE + LEVELS).min_by_key(|&width| time(width))?;
+    let most_short = u64::from(multiprocessors) * MOST_SHORT;
+    while width <= TILE && width > LEAST && total >> (width - 1) < most_short {
+        width -= 1;
+    }
     loop {
-        let ranges = total / (task * TILE_BYTES) + 1;
+        let ranges = (total >> width) + 1;
         // The last word of the workspace is left for a status.
         if ranges * 2 * words < WORKSPACE_BYTES / 8 {
             let density = segments as f32 / total as f32;
-            return Some(Plan { task: task as u32, ranges: ranges as u32, density });
+            return Some(Plan { width, ranges: ranges as u32, density });
         }
-        if task == MOST_TILES {
+        if width == TILE + LEVELS {
             return None;
         }
-        task *= 2;
+        width += 1;
     }
 }
 
@@ -77,7 +92,7 @@ pub(super) fn of_spans(neighbours: Plan, segments: u64, bytes: u64, words: u64) 
     let most = (WORKSPACE_BYTES / 8 - 1) / (2 * words);
     let wanted = (2 * u64::from(neighbours.ranges)).max(RANGES_OF_SPANS);
     let ranges = wanted.min(most);
-    let total = ranges * MOST_TILES * TILE_BYTES - 1;
+    let total = (ranges << (TILE + LEVELS)) - 1;
     let elements = (total - (segments << COST)) / bytes;
     // The kernel may be one element beyond before it sees that they are too many.
     (Plan { ranges: ranges as u32, ..neighbours }, elements.saturating_sub(1))
@@ -100,20 +115,22 @@ mod tests {
         ) {
             let bytes = 1 << log;
             match plan(elements, segments, bytes, words, multiprocessors) {
-                Some(Plan { task, ranges, density }) => {
-                    prop_assert!(task.is_power_of_two() && u64::from(task) <= MOST_TILES);
-                    let width = u64::from(task) * TILE_BYTES;
+                Some(plan @ Plan { width, ranges, density }) => {
+                    prop_assert!((LEAST..=TILE + LEVELS).contains(&width));
+                    // A range is as long as a task, or shorter than a tile.
+                    let bytes_of_task = u64::from(plan.task()) << TILE;
+                    prop_assert_eq!(bytes_of_task, 1 << width.max(TILE));
+                    let width = 1u64 << width;
                     prop_assert!(density > 0.0 && density <= 1.0);
                     let total = elements * bytes + (segments << COST);
                     prop_assert!(total < u64::from(ranges) * width);
                     prop_assert!(total >= u64::from(ranges - 1) * width);
                     prop_assert!(u64::from(ranges) * 2 * words * 8 < WORKSPACE_BYTES);
-                    let neighbours = Plan { task, ranges, density };
-                    let (of_spans, most) = super::of_spans(neighbours, segments, bytes, words);
+                    let (of_spans, most) = super::of_spans(plan, segments, bytes, words);
                     prop_assert!(of_spans.ranges >= ranges);
                     prop_assert!(u64::from(of_spans.ranges) * 2 * words * 8 < WORKSPACE_BYTES);
                     // The longest tasks are enough, also with one element too many.
-                    let longest = MOST_TILES * TILE_BYTES;
+                    let longest = 1u64 << (TILE + LEVELS);
                     let total = (most + 1) * bytes + (segments << COST);
                     prop_assert!(total < u64::from(of_spans.ranges) * longest);
                     prop_assert!(most < 1 << 52);
