@@ -97,8 +97,8 @@ struct Add {
     __host__ __device__ To operator()(To a, To b) const { return a + b; }
 };
 
-// Counts that fit into an `int` are given as such, as most programs do, because CUB then has shorter
-// indices.
+// Counts that fit into an `int` are given as such, as most programs do, because CUB then has
+// shorter indices.
 template <typename Call>
 cudaError_t with_count(uint64_t n, Call call) {
     return n <= INT32_MAX ? call(static_cast<int>(n)) : call(static_cast<int64_t>(n));

@@ -5,8 +5,8 @@
 //! counted in bytes of elements, plus [a few](Boundaries::cost) for each segment before it, so that
 //! a range has about the same work wherever segments are short or empty. A range is as long as the
 //! longest task, or, in a small array, shorter than a tile by a power of two. So if a segment is
-//! longer than a task, its further tasks begin in ranges that follow, equally many ranges apart, and
-//! a warp finds the task of its range by a search for the first segment that begins there.
+//! longer than a task, its further tasks begin in ranges that follow, equally many ranges apart.
+//! A warp finds the task of its range by a search for the first segment that begins there.
 //!
 //! *Tiles.* A tile has as many neighbouring segments as fit into it, or it is a tile of one longer
 //! segment. A warp copies a tile to shared memory and waits for it. It has one buffer, so that a
