@@ -91,7 +91,7 @@ cudaError_t start(const void *input, uint64_t bytes, void *out, uint64_t out_byt
     return cudaGetLastError();
 }
 
-// The sum of elements that have another type than it.
+// An addition whose result has a wider type than the elements.
 template <typename To>
 struct Add {
     __host__ __device__ To operator()(To a, To b) const { return a + b; }
