@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -254,13 +255,26 @@ impl CudaBuilder {
         let scratch =
             tempfile::tempdir().map_err(CudaBuilderError::io("cannot make a temporary folder"))?;
         let libraries = self.cargo(toolchain)?;
-        let linked = link(toolchain, &libraries, scratch.path())?;
+        let objects = libraries
+            .iter()
+            .enumerate()
+            .map(|(i, library)| {
+                unpack(toolchain, library, &scratch.path().join(format!("rlib{i}")))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let linked = scratch.path().join("linked.bc");
+        let (is_linked, declarations) = rayon::join(
+            || link(toolchain, &objects.concat(), &linked),
+            || declarations(toolchain, objects.first().map_or(&[], Vec::as_slice)),
+        );
+        is_linked?;
+        let declarations = declarations?;
 
-        let names = ir::kernels(&linked);
+        let names = ir::kernels(&declarations);
         if names.is_empty() {
             return Err(CudaBuilderError::NoKernels(self.path.clone()));
         }
-        let mut infos = ir::kernel_infos(&linked);
+        let mut infos = ir::kernel_infos(&declarations);
         let mut modules: BTreeMap<String, Vec<(String, KernelTraits)>> = BTreeMap::new();
         for name in &names {
             let traits = self.traits(name);
@@ -285,10 +299,7 @@ impl CudaBuilder {
             });
         }
 
-        let bounded = ir::bound_blocks(&linked, |name| self.traits(name).most_threads);
-        let prepared = scratch.path().join("prepared.ll");
-        write(&prepared, ir::prepare(&bounded)?)?;
-        let compiled = self.compile_modules(toolchain, &modules, &prepared, scratch.path())?;
+        let compiled = self.compile_modules(toolchain, &modules, &linked, scratch.path())?;
 
         let findings: Vec<Finding> = compiled
             .par_iter()
@@ -374,19 +385,44 @@ impl CudaBuilder {
             .ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
     }
 
-    /// Compiles all modules, in order of their names, from the module `prepared` that holds all
-    /// kernels.
+    /// Compiles all modules, in order of their names, from the bitcode `linked` that holds all
+    /// kernels. The modules are divided into parts before their code becomes text, because the text
+    /// of all kernels has five times the size of their bitcode, and each tool would read it whole.
     fn compile_modules(
         &self,
         toolchain: &Toolchain,
         modules: &BTreeMap<String, Vec<(String, KernelTraits)>>,
-        prepared: &Path,
+        linked: &Path,
         scratch: &Path,
     ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
         let modules: Vec<_> = modules.iter().collect();
-        let reduced = scratch.join("reduced.bc");
-        reduce(toolchain, &modules, prepared, &reduced)?;
-        self.compile_parts(toolchain, &modules, &reduced, scratch)
+        let compiled: Vec<Vec<CompiledModule>> = modules
+            .par_chunks(PREPARED)
+            .map(|part| {
+                let bitcode = self.prepare(toolchain, part, linked, scratch)?;
+                self.compile_parts(toolchain, part, &bitcode, scratch)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(compiled.into_iter().flatten().collect())
+    }
+
+    /// Writes the code of these modules from the bitcode `linked` to a file of its own, with all
+    /// that [`ir`] adds, and returns the file's path.
+    fn prepare(
+        &self,
+        toolchain: &Toolchain,
+        modules: &[Module<'_>],
+        linked: &Path,
+        scratch: &Path,
+    ) -> Result<PathBuf, CudaBuilderError> {
+        let text = scratch.join(format!("{}.prepared.ll", modules[0].0));
+        reduce(toolchain, modules, linked, &text)?;
+        let bounded = ir::bound_blocks(&read(&text)?, |name| self.traits(name).most_threads);
+        write(&text, ir::prepare(&bounded)?)?;
+        let bitcode = text.with_extension("bc");
+        reduce(toolchain, modules, &text, &bitcode)?;
+        fs::remove_file(&text).map_err(CudaBuilderError::io(text.display().to_string()))?;
+        Ok(bitcode)
     }
 
     /// Compiles modules from `bitcode`, which holds their kernels. If each module began from the
@@ -399,7 +435,6 @@ impl CudaBuilder {
         bitcode: &Path,
         scratch: &Path,
     ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
-        const PARTS: usize = 9;
         if modules.len() > PARTS {
             let parts: Vec<_> = modules.chunks(modules.len().div_ceil(PARTS)).collect();
             let compiled: Vec<Vec<CompiledModule>> = parts
@@ -567,41 +602,69 @@ pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     types.iter().enumerate().map(unnamed).collect()
 }
 
-/// Joins the first rlib's bitcode with those parts of the other rlibs that it uses, and returns
-/// textual IR.
-fn link(
+/// Unpacks an rlib into the new folder `folder`, and returns its files of bitcode.
+fn unpack(
     toolchain: &Toolchain,
-    libraries: &[PathBuf],
-    scratch: &Path,
-) -> Result<String, CudaBuilderError> {
-    let mut objects = Vec::new();
-    for (i, library) in libraries.iter().enumerate() {
-        let folder = scratch.join(format!("rlib{i}"));
-        fs::create_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
-        tool(toolchain, "llvm-ar").arg("x").arg(library).current_dir(&folder).run("llvm-ar")?;
-        let members =
-            fs::read_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
-        let mut members: Vec<PathBuf> =
-            members.filter_map(|member| Some(member.ok()?.path())).collect();
-        members.retain(|member| member.extension().is_some_and(|extension| extension == "o"));
-        members.sort();
-        objects.extend(members);
-    }
-    let linked = scratch.join("linked.ll");
+    library: &Path,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, CudaBuilderError> {
+    fs::create_dir(folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
+    tool(toolchain, "llvm-ar").arg("x").arg(library).current_dir(folder).run("llvm-ar")?;
+    let members =
+        fs::read_dir(folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
+    let mut members: Vec<PathBuf> =
+        members.filter_map(|member| Some(member.ok()?.path())).collect();
+    members.retain(|member| member.extension().is_some_and(|extension| extension == "o"));
+    members.sort();
+    Ok(members)
+}
+
+/// Joins the first file's bitcode with those parts of the other files that it uses.
+fn link(toolchain: &Toolchain, objects: &[PathBuf], to: &Path) -> Result<(), CudaBuilderError> {
     // `--only-needed` does not apply to the first file, so all of the crate itself is taken.
     tool(toolchain, "llvm-link")
-        .args(["--only-needed", "-S"])
-        .args(&objects)
+        .arg("--only-needed")
+        .args(objects)
         .arg("-o")
-        .arg(&linked)
-        .run("llvm-link")?;
-    read(&linked)
+        .arg(to)
+        .run("llvm-link")
 }
+
+/// The lines of the textual IR in which these files of bitcode define functions and statics. The
+/// rest is not kept, because it can be a gigabyte.
+fn declarations(toolchain: &Toolchain, objects: &[PathBuf]) -> Result<String, CudaBuilderError> {
+    let mut kept = String::new();
+    for object in objects {
+        let io = || CudaBuilderError::io("cannot run llvm-dis");
+        let mut command = tool(toolchain, "llvm-dis");
+        command.arg(object).args(["-o", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(io())?;
+        let mut text = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        while text.read_line(&mut line).map_err(io())? > 0 {
+            if line.starts_with("define ") || line.starts_with('@') {
+                kept.push_str(&line);
+            }
+            line.clear();
+        }
+        let output = child.wait_with_output().map_err(io())?;
+        ended("llvm-dis", &output)?;
+    }
+    Ok(kept)
+}
+
+/// The number of modules that one text holds. More would take memory and space on the disk, and
+/// with fewer the bitcode of all kernels would be read more often.
+const PREPARED: usize = 200;
+
+/// The most parts that modules are divided into at once.
+const PARTS: usize = 9;
 
 /// A module by its name, and its kernels.
 type Module<'a> = (&'a String, &'a Vec<(String, KernelTraits)>);
 
-/// Writes the code that the kernels of these modules reach from one file of bitcode to another.
+/// Writes the code that the kernels of these modules reach from one file to another. `to` gets text
+/// if its name ends in `.ll`, and bitcode otherwise.
 fn reduce(
     toolchain: &Toolchain,
     modules: &[Module<'_>],
@@ -611,6 +674,7 @@ fn reduce(
     let kernels = modules.iter().flat_map(|(_, kernels)| kernels.iter());
     internalize(toolchain, kernels.map(|(name, _)| name.as_str()), &to.with_extension("list"))?
         .arg("-passes=internalize,globaldce")
+        .args(to.extension().is_some_and(|extension| extension == "ll").then_some("-S"))
         .arg(from)
         .arg("-o")
         .arg(to)
@@ -642,12 +706,17 @@ trait Run {
 impl Run for Command {
     fn run(&mut self, tool: &str) -> Result<(), CudaBuilderError> {
         let output = self.output().map_err(CudaBuilderError::io(format!("cannot run {tool}")))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(CudaBuilderError::Tool { tool: tool.to_owned(), message })
+        ended(tool, &output)
     }
+}
+
+/// An error with the tool's own message, if the tool failed.
+fn ended(tool: &str, output: &process::Output) -> Result<(), CudaBuilderError> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(CudaBuilderError::Tool { tool: tool.to_owned(), message })
 }
 
 /// A command that runs cargo in `folder` with the given compiler. It lacks those environment

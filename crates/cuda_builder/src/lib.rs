@@ -5,8 +5,9 @@
 //!
 //! 1. cargo builds the crate, and `core` with it, to LLVM bitcode that no LLVM pass has touched
 //!    yet;
-//! 2. `llvm-link` joins the crate's bitcode with those parts of its dependencies that it uses;
-//! 3. [`ir`] rewrites the joined module: statics of the section `.shared` move to the shared
+//! 2. `llvm-link` joins the crate's bitcode with those parts of its dependencies that it uses, and
+//!    `opt` divides the joined code into parts, each of some of the modules;
+//! 3. [`ir`] rewrites the text of each part: statics of the section `.shared` move to the shared
 //!    address space, and the intrinsics that Rust cannot express are defined;
 //! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc`
 //!    prints PTX, in which [`generate_line_info`](CudaBuilder::generate_line_info) puts the

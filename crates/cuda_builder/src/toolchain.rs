@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::manifest::ToolchainVersions;
 
 /// The LLVM tools that the build runs.
-const LLVM_TOOLS: [&str; 4] = ["llvm-ar", "llvm-link", "opt", "llc"];
+const LLVM_TOOLS: [&str; 5] = ["llvm-ar", "llvm-dis", "llvm-link", "opt", "llc"];
 
 /// A compiler with its cargo, the source of its `core`, and LLVM tools of the version of its LLVM.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Toolchain {
     pub rustc: PathBuf,
     /// The cargo beside it.
     pub cargo: PathBuf,
-    /// The folder of llvm-link, opt and llc.
+    /// The folder of the LLVM tools.
     pub llvm: PathBuf,
     /// The compiler's root folder, which contains the source of `core`.
     pub sysroot: PathBuf,
