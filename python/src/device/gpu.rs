@@ -32,11 +32,11 @@ pub(crate) struct Target {
     pub(crate) ordinal: Option<u32>,
     finish: OnceLock<Kernel>,
     guard: OnceLock<Kernel>,
-    wholes: Vec<OnceLock<Box<dyn Whole>>>,
-    rows: Vec<OnceLock<Box<dyn Rows>>>,
-    made_wholes: Vec<OnceLock<Option<Box<dyn MadeWhole>>>>,
-    made_rows: Vec<OnceLock<Option<Box<dyn MadeRows>>>>,
-    segments: Vec<OnceLock<Box<dyn Segments>>>,
+    wholes: Table<Box<dyn Whole>>,
+    rows: Table<Box<dyn Rows>>,
+    made_wholes: Table<Option<Box<dyn MadeWhole>>>,
+    made_rows: Table<Option<Box<dyn MadeRows>>>,
+    segments: Table<Box<dyn Segments>>,
     pairs: Vec<OnceLock<Box<dyn Pairs>>>,
     sessions: Mutex<SmallVec<[(Key, &'static Session); 4]>>,
 }
@@ -56,6 +56,23 @@ fn get_or_make<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) ->
     Ok(cell.get_or_init(|| made))
 }
 
+/// A reducer of each operation for each type of elements, made when it is first wanted.
+struct Table<R> {
+    cells: Vec<OnceLock<R>>,
+    make: fn(&Device, Reduction, Dtype) -> Result<R, Failure>,
+}
+
+impl<R> Table<R> {
+    fn new(make: fn(&Device, Reduction, Dtype) -> Result<R, Failure>) -> Self {
+        Self { cells: (0..KERNELS * ALL.len()).map(|_| OnceLock::new()).collect(), make }
+    }
+
+    fn get(&self, device: &Device, kernel: Reduction, dtype: Dtype) -> Result<&R, Failure> {
+        let cell = &self.cells[kernel as usize * ALL.len() + dtype as usize];
+        get_or_make(cell, || (self.make)(device, kernel, dtype))
+    }
+}
+
 /// The GPU with this number.
 pub(crate) fn of(ordinal: u32) -> Result<&'static Target, DeviceError> {
     let Some(cell) = GPUS.get(ordinal as usize) else {
@@ -71,17 +88,16 @@ pub(crate) fn simulator() -> &'static Target {
 
 impl Target {
     pub(super) fn new(device: Device) -> Self {
-        let places = KERNELS * ALL.len();
         Self {
             ordinal: device.info().ordinal,
             device,
             finish: OnceLock::new(),
             guard: OnceLock::new(),
-            wholes: (0..places).map(|_| OnceLock::new()).collect(),
-            rows: (0..places).map(|_| OnceLock::new()).collect(),
-            made_wholes: (0..places).map(|_| OnceLock::new()).collect(),
-            made_rows: (0..places).map(|_| OnceLock::new()).collect(),
-            segments: (0..places).map(|_| OnceLock::new()).collect(),
+            wholes: Table::new(kernels::whole),
+            rows: Table::new(kernels::rows),
+            made_wholes: Table::new(kernels::made_whole),
+            made_rows: Table::new(kernels::made_rows),
+            segments: Table::new(kernels::segments),
             pairs: ALL.iter().map(|_| OnceLock::new()).collect(),
             sessions: Mutex::new(SmallVec::new()),
         }
@@ -103,13 +119,11 @@ impl Target {
     }
 
     pub(super) fn whole(&self, kernel: Reduction, dtype: Dtype) -> Result<&dyn Whole, Failure> {
-        let cell = &self.wholes[kernel as usize * ALL.len() + dtype as usize];
-        Ok(&**get_or_make(cell, || kernels::whole(&self.device, kernel, dtype))?)
+        Ok(&**self.wholes.get(&self.device, kernel, dtype)?)
     }
 
     pub(super) fn rows(&self, kernel: Reduction, dtype: Dtype) -> Result<&dyn Rows, Failure> {
-        let cell = &self.rows[kernel as usize * ALL.len() + dtype as usize];
-        Ok(&**get_or_make(cell, || kernels::rows(&self.device, kernel, dtype))?)
+        Ok(&**self.rows.get(&self.device, kernel, dtype)?)
     }
 
     /// The reducer whose kernel makes results, if the library has one.
@@ -118,8 +132,7 @@ impl Target {
         kernel: Reduction,
         dtype: Dtype,
     ) -> Result<Option<&dyn MadeWhole>, Failure> {
-        let cell = &self.made_wholes[kernel as usize * ALL.len() + dtype as usize];
-        Ok(get_or_make(cell, || kernels::made_whole(&self.device, kernel, dtype))?.as_deref())
+        Ok(self.made_wholes.get(&self.device, kernel, dtype)?.as_deref())
     }
 
     /// As [`made_whole`](Self::made_whole), for rows.
@@ -128,8 +141,7 @@ impl Target {
         kernel: Reduction,
         dtype: Dtype,
     ) -> Result<Option<&dyn MadeRows>, Failure> {
-        let cell = &self.made_rows[kernel as usize * ALL.len() + dtype as usize];
-        Ok(get_or_make(cell, || kernels::made_rows(&self.device, kernel, dtype))?.as_deref())
+        Ok(self.made_rows.get(&self.device, kernel, dtype)?.as_deref())
     }
 
     /// What is kept for a stream of the caller.
@@ -160,8 +172,7 @@ impl Target {
         kernel: Reduction,
         dtype: Dtype,
     ) -> Result<&dyn Segments, Failure> {
-        let cell = &self.segments[kernel as usize * ALL.len() + dtype as usize];
-        Ok(&**get_or_make(cell, || kernels::segments(&self.device, kernel, dtype))?)
+        Ok(&**self.segments.get(&self.device, kernel, dtype)?)
     }
 
     pub(super) fn pairs(&self, dtype: Dtype) -> Result<&dyn Pairs, Failure> {
