@@ -263,6 +263,7 @@ impl CudaBuilder {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let linked = scratch.path().join("linked.bc");
+        // Only the first rlib, which is that of the crate itself, has kernels that are linked.
         let (is_linked, declarations) = rayon::join(
             || link(toolchain, &objects.concat(), &linked),
             || declarations(toolchain, objects.first().map_or(&[], Vec::as_slice)),
@@ -654,7 +655,9 @@ fn declarations(toolchain: &Toolchain, objects: &[PathBuf]) -> Result<String, Cu
 }
 
 /// The number of modules that one text holds. More would take memory and space on the disk, and
-/// with fewer the bitcode of all kernels would be read more often.
+/// with fewer the bitcode of all kernels would be read more often. All 1600 modules of this
+/// repository have a text of 946 MB, and `opt` reads their bitcode in half a minute (2 cores,
+/// 2026-11-27).
 const PREPARED: usize = 200;
 
 /// The most parts that modules are divided into at once.
