@@ -5,13 +5,14 @@
 //! The mutants are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
 //! are also replayed on an H100 under compute-sanitizer. Those of `more.json` (other types,
 //! operations and block sizes), of `reducer.json` (the production reducer), of `rows.rs`,
-//! `repair.rs`, `segments.rs`, `runs.rs`, `bins.rs`, `exchange.rs` and `fused.rs` are only
-//! simulated.
+//! `repair.rs`, `segments.rs`, `runs.rs`, `keyed.rs`, `bins.rs`, `exchange.rs` and `fused.rs` are
+//! only simulated.
 
 mod bins;
 mod devices;
 mod exchange;
 mod fused;
+mod keyed;
 mod reducer;
 mod repair;
 mod rows;

@@ -70,6 +70,7 @@
 //! | [`mod@rows`] | the skeleton that makes one result for each row of an array |
 //! | [`mod@segments`] | the skeleton that makes one result for each segment of an array |
 //! | [`mod@runs`] | the skeletons that find segments by keys, flags or lengths |
+//! | [`mod@keyed`] | the skeleton that finds runs of keys and reduces their values |
 //! | [`mod@bins`] | the skeletons that make one result for each of a few keys |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //! | [`mod@exchange`] | the skeleton in which several devices combine their results |
@@ -143,6 +144,7 @@ pub mod grid;
 pub mod grid_reduction;
 pub mod item;
 pub mod key;
+pub mod keyed;
 pub mod made;
 pub mod op;
 mod reduction;

@@ -1,6 +1,7 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments. `made_<op>_<type>` and `maderows_<op>_<type>` reduce whole arrays and rows, and
+//! find segments. `keyed_<op>_<type>` reduce runs of keys, and `left_<op>_<type>` what those leave
+//! over. `made_<op>_<type>` and `maderows_<op>_<type>` reduce whole arrays and rows, and
 //! make results of their raw results. `fused_<op>_<type>` reduces the shards of several devices
 //! together, and `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of several
 //! devices. Each is a PTX module of its own.
@@ -160,6 +161,12 @@ macro_rules! kernels {
     (@stamp bins $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
             warpfold_device::bins! { [<bins_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
+        }
+    };
+    (@stamp keyed $op:ident $t:ident ($raw:ty) ()) => {
+        pastey::paste! {
+            warpfold_device::keyed! { [<keyed_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
+            warpfold_device::left! { [<left_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {
@@ -382,6 +389,16 @@ warpfold_device::lengths! {
 warpfold_device::spans! {
     runs_spans_u32: u32;
     runs_spans_u64: u64;
+}
+
+// Runs of keys, and what is left over of them, for the operations that most programs use by key.
+kernels! {
+    keyed: [sum] x [i32] => i64;
+    keyed: [sum] x [u32 u64] => u64;
+    keyed: [sum] x [F16 Bf16 f32] => f32;
+    keyed: [sum] x [f64] => f64;
+    keyed: [min max] x [i32 u32 i64 u64 F16 Bf16 f32 f64] => T;
+    keyed: [minimum maximum] x [F16 Bf16 f32 f64] => T;
 }
 
 // Raw results of several devices. Raw results that are alike and are combined alike have one

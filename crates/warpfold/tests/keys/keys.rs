@@ -129,3 +129,21 @@ fn floats_are_compared_bit_for_bit() {
         assert_eq!(found.counts, [1, 2, 2, 1]);
     }
 }
+
+/// Up to 8192 keys for each multiprocessor have kernels of their own. One key more is reduced by
+/// others, with the same results.
+#[test]
+fn around_the_most_keys_of_a_small_array() {
+    for device in devices() {
+        let most = 8192 * device.class().multiprocessors() as usize;
+        let mut random = random();
+        let lengths = std::iter::repeat_with(|| match random.random_range(0..20) {
+            0 => random.random_range(1..3000),
+            _ => random.random_range(1..9),
+        });
+        let keys = lengths.zip(0u32..).flat_map(|(length, i)| std::iter::repeat_n(i, length));
+        let keys: Vec<u32> = keys.take(most + 1).collect();
+        check(&device, &keys[..most], "the most keys");
+        check(&device, &keys, "one key more");
+    }
+}

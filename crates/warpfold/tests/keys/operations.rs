@@ -2,8 +2,11 @@
 
 use std::fmt::Debug;
 
+use half::{bf16, f16};
 use rand::Rng;
-use warpfold::{ArgMin, BottomK, Device, Item, Moments, SegmentOperation, Sum, TopK};
+use warpfold::{
+    ArgMin, BottomK, Device, Item, Max, Maximum, Min, Minimum, Moments, SegmentOperation, Sum, TopK,
+};
 
 use super::{
     best::{expected, found},
@@ -39,6 +42,47 @@ fn a_run_is_as_a_segment() {
             check::<i32, Sum>(&device, &lengths, || random.random(), &name);
             check::<f32, ArgMin>(&device, &lengths, || random.random_range(0..9) as f32, &name);
             check::<f64, Moments>(&device, &lengths, || random.random(), &name);
+        }
+    }
+}
+
+/// All operations and types that have kernels of their own for runs of keys.
+#[test]
+fn sums_and_extremes_of_runs_are_those_of_segments() {
+    fn check_all<T: Item>(
+        device: &Device,
+        lengths: &[usize],
+        name: &str,
+        mut value: impl FnMut() -> T,
+    ) where
+        Sum: SegmentOperation<T, Output: Debug>,
+        Min: SegmentOperation<T, Output: Debug>,
+        Max: SegmentOperation<T, Output: Debug>,
+        Minimum: SegmentOperation<T, Output: Debug>,
+        Maximum: SegmentOperation<T, Output: Debug>,
+    {
+        check::<T, Sum>(device, lengths, &mut value, name);
+        check::<T, Min>(device, lengths, &mut value, name);
+        check::<T, Max>(device, lengths, &mut value, name);
+        check::<T, Minimum>(device, lengths, &mut value, name);
+        check::<T, Maximum>(device, lengths, &mut value, name);
+    }
+    let mut random = random();
+    for device in devices() {
+        for (name, lengths) in kinds_of_lengths().into_iter().step_by(3) {
+            check_all::<i32>(&device, &lengths, &name, || random.random());
+            check_all::<u32>(&device, &lengths, &name, || random.random());
+            check_all::<i64>(&device, &lengths, &name, || random.random());
+            check_all::<u64>(&device, &lengths, &name, || random.random());
+            // One value of a thousand is a NaN.
+            let mut float = || match random.random_range(0..1000) {
+                0 => f32::NAN,
+                _ => random.random_range(-9.0..9.0),
+            };
+            check_all::<f16>(&device, &lengths, &name, || f16::from_f32(float()));
+            check_all::<bf16>(&device, &lengths, &name, || bf16::from_f32(float()));
+            check_all::<f32>(&device, &lengths, &name, &mut float);
+            check_all::<f64>(&device, &lengths, &name, || float().into());
         }
     }
 }

@@ -109,7 +109,7 @@ unsafe fn place<const AT_ONCE: usize>(own: u64, most: u64, words: *mut u64) -> P
 /// There is a place for it.
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "the places of offsets are as large as offsets")]
-unsafe fn write_offset(offsets: *mut u32, log: u32, i: u64, offset: u64) {
+pub(crate) unsafe fn write_offset(offsets: *mut u32, log: u32, i: u64, offset: u64) {
     // SAFETY: the caller's contract.
     unsafe {
         if log == 2 {

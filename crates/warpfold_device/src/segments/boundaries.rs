@@ -10,9 +10,10 @@ use cuda_std::warp;
 /// How many boundaries a lane that waits looks at before it goes on to wait.
 const SCANNED: u64 = 1 << 14;
 
-/// The arrays of a launch for segments.
+/// The arrays of a launch for segments, or, if `LEFT`, for those that another kernel has left over.
+/// Then that kernel has also made the boundaries, so that they cannot be wrong.
 #[derive(Clone, Copy)]
-pub struct Boundaries {
+pub struct Boundaries<const LEFT: bool> {
     /// Boundary 0, where segment 0 begins. Segment `i` ends where `i + 1` begins.
     pub source: *const u32,
     /// 2 to this number are the bytes of a boundary: 4 or 8.
@@ -38,6 +39,8 @@ pub struct Boundaries {
     /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
     /// is the first one.
     pub status: *mut u64,
+    /// What the other kernel has left over of each range ([`records`](crate::keyed::records)).
+    pub records: *mut u64,
 }
 
 /// Segments that need not be neighbours in the array: spans. Boundaries then say where each of them
@@ -62,18 +65,22 @@ impl Spans {
 
 /// The segments of a range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The number of segment 0 in the array.
     pub base: u64,
     /// The number of segments, segment 0 included.
     pub count: u32,
+    /// How many segments behind segment 0 have been reduced already.
+    pub done: u32,
+    /// Whether the task of segment 0 in this range has not been taken before.
+    pub is_begin: bool,
 }
 
-impl Boundaries {
+impl<const LEFT: bool> Boundaries<LEFT> {
     /// Whether the host does not know the number of segments, or not that of their elements.
     #[inline(always)]
     pub(super) fn must_be_counted(&self) -> bool {
-        !self.counted.is_null() || !self.spans.are_neighbours()
+        !LEFT && (!self.counted.is_null() || !self.spans.are_neighbours())
     }
 
     /// What is in memory instead of what the host knew: the number of segments, and ranges that are
@@ -130,7 +137,8 @@ impl Boundaries {
     #[inline(always)]
     fn place<T>(&self, i: u64, first: u64) -> u64 {
         let bytes = first.wrapping_mul(size_of::<T>() as u64);
-        bytes.wrapping_add(i << self.cost)
+        // What is left over has no cost, because its ranges are windows of keys.
+        if LEFT { bytes } else { bytes.wrapping_add(i << self.cost) }
     }
 
     /// The range in which segment `i` begins, if its first element is number `first`.
@@ -165,7 +173,12 @@ impl Boundaries {
                 self.scan(lane.into(), self.count, WARP.into());
                 last = first;
             }
-            Found { base: first.wrapping_sub(1), count: (last - first) as u32 + 1 }
+            Found {
+                base: first.wrapping_sub(1),
+                count: (last - first) as u32 + 1,
+                done: 0,
+                is_begin: true,
+            }
         }
     }
 
@@ -229,7 +242,7 @@ impl Boundaries {
     /// Whether a segment may have these boundaries.
     #[inline(always)]
     pub(super) fn is_right(&self, begin: u64, end: u64) -> bool {
-        begin <= end && end <= self.elements
+        LEFT || begin <= end && end <= self.elements
     }
 
     /// Notes that segment `i` is wrong.
@@ -267,6 +280,9 @@ impl Boundaries {
     /// and again; `round` says how often it has asked.
     #[inline(always)]
     pub(super) fn are_wrong(&self, round: u32) -> bool {
+        if LEFT {
+            return false;
+        }
         // SAFETY: the launch has a status.
         unsafe {
             let first = u64::from(round) * SCANNED;

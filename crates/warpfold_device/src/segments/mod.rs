@@ -58,25 +58,26 @@ mod boundaries;
 mod reader;
 mod ring;
 mod share;
-mod short;
-mod tile;
+pub(crate) mod short;
+pub(crate) mod tile;
 
-pub(crate) use boundaries::load;
 pub use boundaries::{Boundaries, Spans};
+pub(crate) use boundaries::{Found, load};
 
 use crate::Reduction;
 use crate::item::Item;
+use crate::keyed::records::Left;
 use crate::rows::finish::{Meeting, batch, post, waits};
 use crate::rows::{PART_BYTES, index, tree};
 use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::{self, Words};
-use boundaries::Found;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread, warp};
 use ring::{Next, Ring};
+use short::Neighbours;
 use tile::{BUFFER, Staged, Tile};
 
 /// Threads of a block.
@@ -121,19 +122,20 @@ pub const fn list_words<R: Reduction>() -> usize {
     if R::IN_ANY_ORDER { WARPS * list_words_of_warp::<R>() } else { 1 }
 }
 
-/// Reduces segments. This is the whole body of a kernel that [`segments!`](crate::segments!) stamps
-/// out. If the order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has
-/// room for one of each lane, and one more of each warp.
+/// Reduces segments, or, if `LEFT`, those that another kernel has left over. This is the whole body
+/// of a kernel that [`segments!`](crate::segments!) or [`left!`](crate::left!) stamps out. If the
+/// order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has room for one of
+/// each lane, and one more of each warp.
 ///
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
-pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
+pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     lists: *mut u32,
-    boundaries: Boundaries,
+    boundaries: Boundaries<LEFT>,
 ) {
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
@@ -146,20 +148,23 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     // same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
         let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
-        let buffer = (&raw mut (*shared).buffer).cast::<u8>();
-        let ring = Ring { words: (&raw mut (*shared).ring).cast(), log: boundaries.log - 2, lane };
-        let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
-        // The list lies in the stack, because no task is under way while the warp works on a tile
-        // of short segments.
-        let longer = stack.words.cast();
-        let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
-        if R::IN_ANY_ORDER {
-            let lists = lists.add(warp_of_block as usize * list_words_of_warp::<R>());
-            stack = tree::Stack { words: lists.add(lane as usize), stride: WARP as usize };
-            waiting = lists.add(WARP as usize * R::Acc::COUNT);
-        }
+        let room = Room::of::<R>(shared, lists, warp_of_block, lane);
         grid::wait_for_dependencies();
 
+        if LEFT {
+            let warps = thread::grid_dim_x() * WARPS as u32;
+            let has_task =
+                |range: u32, base: u64| boundaries.task_of::<S::Element>(range, base).is_some();
+            let mut left =
+                Left::take(boundaries.records, range, warps, boundaries.ranges, has_task);
+            while let Some((range, found)) = left.next() {
+                control::keep_rolled();
+                work::<S, R, LEFT>(input, output, slots, room, boundaries, range, found);
+                // What is left over next takes the place of this.
+                warp::sync_warp(u32::MAX);
+            }
+            return;
+        }
         let mut boundaries = boundaries;
         if boundaries.must_be_counted() {
             boundaries = boundaries.counted::<S::Element>();
@@ -167,14 +172,87 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
                 return;
             }
         }
-        let Found { base, count } = boundaries.find::<S::Element>(range, lane);
+        let found = boundaries.find::<S::Element>(range, lane);
+        work::<S, R, LEFT>(input, output, slots, room, boundaries, range, found);
+    }
+}
+
+/// The shared memory of a warp.
+#[derive(Clone, Copy)]
+struct Room {
+    buffer: *mut u8,
+    ring: *mut u32,
+    stack: tree::Stack,
+    longer: *mut u16,
+    waiting: *mut u32,
+    lane: u32,
+}
+
+impl Room {
+    /// # Safety
+    /// `shared` is the warp's, and `lists` is what [`segments`] has got.
+    #[inline(always)]
+    unsafe fn of<R: Reduction>(
+        shared: *mut Shared,
+        lists: *mut u32,
+        warp_of_block: u32,
+        lane: u32,
+    ) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let mut stack = tree::Stack { words: (&raw mut (*shared).stack).cast(), stride: 1 };
+            // The list lies in the stack, because no task is under way while the warp works on a
+            // tile of short segments.
+            let longer = stack.words.cast();
+            let mut waiting = (&raw mut (*shared).waiting).cast::<u32>();
+            if R::IN_ANY_ORDER {
+                let lists = lists.add(warp_of_block as usize * list_words_of_warp::<R>());
+                stack = tree::Stack { words: lists.add(lane as usize), stride: WARP as usize };
+                waiting = lists.add(WARP as usize * R::Acc::COUNT);
+            }
+            Self {
+                buffer: (&raw mut (*shared).buffer).cast(),
+                ring: (&raw mut (*shared).ring).cast(),
+                stack,
+                longer,
+                waiting,
+                lane,
+            }
+        }
+    }
+}
+
+/// Reduces the segments of a range.
+///
+/// # Safety
+/// The whole warp calls this, with memory of its own. The launch keeps [its
+/// contract](self#the-launchs-contract).
+#[inline(always)]
+unsafe fn work<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
+    input: S,
+    output: *mut R::Raw,
+    slots: *mut u64,
+    room: Room,
+    boundaries: Boundaries<LEFT>,
+    range: u32,
+    found: Found,
+) {
+    let Room { buffer, stack, longer, waiting, lane, .. } = room;
+    let ring = Ring { words: room.ring, log: boundaries.log - 2, lane };
+    let Found { base, count, done, is_begin } = found;
+    // SAFETY: the caller's contract. All branches around collective calls are the same in all lanes
+    // of a warp.
+    unsafe {
         let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: 1, begin: 0, brought: 1 };
+        let mut next = Next { segment: done + 1, begin: 0, brought: done + 1 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
-        next.begin = boundaries.load(base.wrapping_add(1));
-        let mut tile = boundaries.task_of::<S::Element>(range, base);
+        next.begin = boundaries.load(base.wrapping_add(1) + u64::from(done));
+        let mut tile = None;
+        if is_begin {
+            tile = boundaries.task_of::<S::Element>(range, base);
+        }
         if tile.is_none() {
             copy::wait();
             warp::sync_warp(u32::MAX);
@@ -253,8 +331,8 @@ fn slot(range: u32, task: u32) -> u64 {
 
 /// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-struct Warp {
-    boundaries: Boundaries,
+struct Warp<const LEFT: bool> {
+    boundaries: Boundaries<LEFT>,
     slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
@@ -268,7 +346,7 @@ struct Warp {
     lane: u32,
 }
 
-impl Warp {
+impl<const LEFT: bool> Warp<LEFT> {
     /// The tile that begins with the next segment, if there is one.
     ///
     /// # Safety
@@ -315,36 +393,6 @@ impl Warp {
                 self.boundaries.report(self.base.wrapping_add(first.into()));
             }
             Some(Tile::short(first, 1, begin, 0))
-        }
-    }
-
-    /// The numbers of the elements of the tile at which a segment begins and ends. A segment with
-    /// wrong boundaries is reported, and has no elements.
-    ///
-    /// # Safety
-    /// The tile is one of short segments, and has this one.
-    #[inline(always)]
-    unsafe fn place_of(&self, tile: Tile, segment: u32) -> (u32, u32) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            // The lower words are enough, except where boundaries are wrong.
-            let lower = |segment| self.ring.low(segment).wrapping_sub(tile.begin as u32);
-            let (offset, until) = (lower(segment), lower(segment + 1));
-            let mut is_right = offset <= until && until <= tile.length as u32;
-            if self.ring.has_high() {
-                let is_place = |segment, offset: u32| {
-                    self.ring.boundary(segment) == tile.begin + u64::from(offset)
-                };
-                is_right &= is_place(segment, offset) && is_place(segment + 1, until);
-            }
-            if is_right {
-                return (offset, until);
-            }
-            let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
-            if !self.boundaries.is_right(begin, end) {
-                self.boundaries.report(self.base.wrapping_add(segment.into()));
-            }
-            (0, 0)
         }
     }
 
@@ -396,11 +444,45 @@ impl Warp {
             is_last.then(|| R::Acc::from_words(&|i| words[i]))
         }
     }
+}
 
-    /// Writes the results of a segment.
-    ///
-    /// # Safety
-    /// The segment is one of the range, and one lane calls this.
+impl<const LEFT: bool> Neighbours for Warp<LEFT> {
+    #[inline(always)]
+    fn lane(&self) -> u32 {
+        self.lane
+    }
+
+    #[inline(always)]
+    fn longer(&self) -> *mut u16 {
+        self.longer
+    }
+
+    /// A segment with wrong boundaries is reported, and has no elements.
+    #[inline(always)]
+    unsafe fn place_of(&self, tile: Tile, segment: u32) -> (u32, u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            // The lower words are enough, except where boundaries are wrong.
+            let lower = |segment| self.ring.low(segment).wrapping_sub(tile.begin as u32);
+            let (offset, until) = (lower(segment), lower(segment + 1));
+            let mut is_right = offset <= until && until <= tile.length as u32;
+            if self.ring.has_high() {
+                let is_place = |segment, offset: u32| {
+                    self.ring.boundary(segment) == tile.begin + u64::from(offset)
+                };
+                is_right &= is_place(segment, offset) && is_place(segment + 1, until);
+            }
+            if is_right {
+                return (offset, until);
+            }
+            let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
+            if !self.boundaries.is_right(begin, end) {
+                self.boundaries.report(self.base.wrapping_add(segment.into()));
+            }
+            (0, 0)
+        }
+    }
+
     #[inline(always)]
     unsafe fn write<R: Reduction>(
         &self,

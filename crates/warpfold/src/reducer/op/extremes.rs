@@ -26,7 +26,8 @@ use crate::reducer::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Min;
 
-kernels!(Min, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+kernels!(Min, min: i8, u8, i16, u16, i128, u128);
+kernels!(keyed Min, min: i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(Min, min, |T| compared_bytes::<T>(); u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
@@ -53,7 +54,8 @@ operation! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Max;
 
-kernels!(Max, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+kernels!(Max, max: i8, u8, i16, u16, i128, u128);
+kernels!(keyed Max, max: i32, u32, i64, u64, f16, bf16, f32, f64);
 bin_kernels!(Max, max, |T| compared_bytes::<T>(); u8, i32, u32, i64, u64, f16, bf16, f32, f64);
 
 operation! {
@@ -80,8 +82,9 @@ operation! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Minimum;
 
-kernels!(Minimum, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
-kernels!(Minimum, minimum: f16, bf16, f32, f64);
+kernels!(Minimum, min: i8, u8, i16, u16, i128, u128);
+kernels!(keyed Minimum, min: i32, u32, i64, u64);
+kernels!(keyed Minimum, minimum: f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> Minimum: Single, KernelClass::Plain, "minimum";
@@ -107,8 +110,9 @@ operation! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Maximum;
 
-kernels!(Maximum, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
-kernels!(Maximum, maximum: f16, bf16, f32, f64);
+kernels!(Maximum, max: i8, u8, i16, u16, i128, u128);
+kernels!(keyed Maximum, max: i32, u32, i64, u64);
+kernels!(keyed Maximum, maximum: f16, bf16, f32, f64);
 
 operation! {
     impl<T: Item> Maximum: Single, KernelClass::Plain, "maximum";

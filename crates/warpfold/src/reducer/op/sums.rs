@@ -36,7 +36,8 @@ use crate::reducer::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sum;
 
-kernels!(Sum, sum: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+kernels!(Sum, sum: i8, u8, i16, u16, i128 as u128, u128);
+kernels!(keyed Sum, sum: i32, u32, i64 as u64, u64, f16, bf16, f32, f64);
 bin_kernels!(Sum, sum, |T| size_of::<<T as Item>::Wide>(); u8, i32, u32, i64 as u64, u64, f16, bf16, f32, f64);
 
 operation! {

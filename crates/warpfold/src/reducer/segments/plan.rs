@@ -9,7 +9,7 @@ pub(super) const THREADS: u32 = 64;
 /// what its offset and its result cost.
 pub(super) const COST: u32 = 4;
 /// 2 to this number are the bytes of a tile. `warpfold_device::rows::TILE_BYTES`.
-const TILE: u32 = 12;
+pub(super) const TILE: u32 = 12;
 /// 2 to this number are the most tiles of a task. `warpfold_device::segments::LEVELS`.
 const LEVELS: u32 = 10;
 /// 2 to this number are the least bytes of a range.
@@ -18,7 +18,7 @@ const LEAST: u32 = 10;
 /// has done sooner, but more warps begin later. (bench/NOTEBOOK.md, attempt 115.)
 const MOST_SHORT: u64 = 8;
 /// Warps that a multiprocessor has room for at a time.
-const RESIDENT: u64 = 24;
+pub(super) const RESIDENT: u64 = 24;
 /// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
 /// warps that have nothing to do cost little.
 const RANGES_OF_SPANS: u64 = 2048;

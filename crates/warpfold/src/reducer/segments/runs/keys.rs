@@ -1,6 +1,6 @@
 //! Runs of equal neighbouring keys.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
 use bytemuck::Pod;
 
@@ -22,6 +22,7 @@ use super::{
     },
     PendingRuns, RunReducer, check_room, check_width,
     find::Outputs,
+    keyed::Keyed,
     lengths_of,
 };
 
@@ -295,7 +296,12 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
         #[cfg(feature = "cudarc")]
         let lent = values.borrow_for(stream)?;
         // SAFETY: the caller's contract. The keys are borrowed, or vouched for.
-        unsafe { self.launch_heads(keys.address, values, out, stream)? };
+        unsafe {
+            let key_log = size_of::<K>().ilog2();
+            if !self.launch_keyed(keys.address, key_log, &values, out, stream)? {
+                self.launch_heads(keys.address, values, out, stream)?;
+            }
+        }
         #[cfg(feature = "cudarc")]
         lent.map_or(Ok(()), Borrowed::give_back)?;
         Ok(())
@@ -303,7 +309,7 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
 }
 
 impl Device {
-    /// Prepares an operation over runs of equal neighbouring keys for many calls: loads its two
+    /// Prepares an operation over runs of equal neighbouring keys for many calls: loads its
     /// kernels, unless the device has loaded them already. Keys have the type `K`, and values the
     /// type `T`.
     ///
@@ -315,7 +321,9 @@ impl Device {
         &self,
         operation: O,
     ) -> Result<RunReducer<KeysOf<K>, T, O>, Error> {
-        RunReducer::new(self, const { kernel::<K>() }, operation)
+        let reducer = RunReducer::new(self, const { kernel::<K>() }, operation)?;
+        let keyed = const { O::KEYED }.map(|kernels| Keyed::new(self, kernels)).transpose()?;
+        Ok(RunReducer { keyed: keyed.map(Arc::new), ..reducer })
     }
 
     /// Reduces the values of each run of equal neighbouring [keys](Key), and waits for the results.

@@ -2,6 +2,7 @@
 
 mod find;
 mod flags;
+mod keyed;
 mod keys;
 mod lengths;
 mod spans;
@@ -19,14 +20,18 @@ use super::{
     Offset, SegmentReducer,
 };
 
+use keyed::Keyed;
+
 pub use flags::{Flags, Runs};
 pub use keys::{DeviceKeys, Key, KeyRuns, Keys, KeysOf};
 pub use lengths::Lengths;
 pub use spans::Spans;
 
 /// An operation over the segments of arrays of type `T`, which something else than offsets tells,
-/// ready to run on a device: its two kernels are loaded. One finds where segments begin, and the
-/// other one is that of a [`SegmentReducer`]. It is `Send` and `Sync`, and cheap to clone.
+/// ready to run on a device: its kernels are loaded. One finds where segments begin, and the other
+/// one is that of a [`SegmentReducer`]. For keys, sums and extremes of elements of 32 and 64 bits
+/// and of halves have two more, which are faster for small arrays. A `RunReducer` is `Send` and
+/// `Sync`, and cheap to clone.
 ///
 /// | `B` | made by | a segment is |
 /// |---|---|---|
@@ -55,13 +60,16 @@ pub struct RunReducer<B, T, O> {
     /// The kernel that finds where segments begin.
     finder: Arc<Engine>,
     segments: SegmentReducer<T, O>,
+    /// The kernels that do both for keys, if the operation has them.
+    keyed: Option<Arc<Keyed>>,
     by: PhantomData<fn() -> B>,
 }
 
 impl<B, T, O> Clone for RunReducer<B, T, O> {
     fn clone(&self) -> Self {
-        let Self { finder, segments, by } = self;
-        Self { finder: Arc::clone(finder), segments: segments.clone(), by: *by }
+        let Self { finder, segments, keyed, by } = self;
+        let (finder, segments) = (Arc::clone(finder), segments.clone());
+        Self { finder, segments, keyed: keyed.clone(), by: *by }
     }
 }
 
@@ -74,7 +82,8 @@ impl<B, T: Item, O: SegmentOperation<T>> fmt::Debug for RunReducer<B, T, O> {
 impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     fn new(device: &Device, finder: &'static EmbeddedKernel, operation: O) -> Result<Self, Error> {
         let finder = device.attached::<Cache>().engine(device, finder, 0)?;
-        Ok(Self { finder, segments: device.segment_reducer(operation)?, by: PhantomData })
+        let segments = device.segment_reducer(operation)?;
+        Ok(Self { finder, segments, keyed: None, by: PhantomData })
     }
 
     fn device(&self) -> &Device {
