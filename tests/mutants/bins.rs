@@ -3,7 +3,7 @@
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::shipped::{Mutant, Outcome, all_are_found, read, upload};
 
 /// The number of bins, all of which one block takes.
 const BINS: usize = 40;
@@ -36,15 +36,11 @@ impl Problem {
     }
 
     fn upload(&self, bytes: &[u8]) -> u64 {
-        let address = self.memory.alloc(bytes.len() as u64).unwrap();
-        self.memory.write(address, bytes).unwrap();
-        address
+        upload(&self.memory, bytes)
     }
 
     fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
-        let mut values = vec![T::zeroed(); len];
-        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
-        values
+        read(&self.memory, address, len)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use simt::{Arg, LaunchConfig, Memory, Module, check, launch};
 
-use super::shipped::{Mutant, Outcome, all_are_found, ptx};
+use super::shipped::{Mutant, Outcome, all_are_found, ptx, read, upload};
 
 /// The kernels.
 const KEYED: &str = "keyed_sum_f32";
@@ -63,11 +63,7 @@ impl Problem {
         let keys: Vec<u32> =
             runs.flat_map(|(run, &length)| std::iter::repeat_n(run, length)).collect();
         let values: Vec<f32> = (0..keys.len()).map(value).collect();
-        let upload = |bytes: &[u8]| {
-            let address = memory.alloc(bytes.len() as u64).unwrap();
-            memory.write(address, bytes).unwrap();
-            address
-        };
+        let upload = |bytes: &[u8]| upload(&memory, bytes);
         let n = keys.len() as u64;
         let windows = n.div_ceil(1 << log) as u32;
         let (source, input) =
@@ -105,9 +101,7 @@ impl Problem {
     }
 
     fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
-        let mut values = vec![T::zeroed(); len];
-        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
-        values
+        read(&self.memory, address, len)
     }
 
     /// Whether the runs are right, and all words of the workspace are 0 again.

@@ -3,7 +3,7 @@
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::shipped::{Mutant, Outcome, all_are_found, upload};
 
 /// The kernel.
 const ENTRY: &str = "rows_repair_f32";
@@ -36,11 +36,7 @@ fn run(ptx: &str, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
     let kernel = module.kernel(ENTRY).unwrap();
     let memory = Memory::checked(16 << 20);
-    let upload = |bytes: &[u8]| {
-        let address = memory.alloc(bytes.len() as u64).unwrap();
-        memory.write(address, bytes).unwrap();
-        address
-    };
+    let upload = |bytes: &[u8]| upload(&memory, bytes);
     let values: Vec<f32> = (0..ROWS * LENGTH).map(value).collect();
     let mut results = [PROVEN; ROWS];
     for row in MARKS {

@@ -3,7 +3,7 @@
 
 use simt::{Arg, LaunchConfig, Memory, Module, check};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::shipped::{Mutant, Outcome, all_are_found, upload};
 
 /// The kernel.
 const ENTRY: &str = "rows_sum_f32";
@@ -72,11 +72,7 @@ fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
     assert!(teams > 1);
 
     let memory = Memory::checked(4 << 20);
-    let upload = |bytes: &[u8]| {
-        let address = memory.alloc(bytes.len() as u64).unwrap();
-        memory.write(address, bytes).unwrap();
-        address
-    };
+    let upload = |bytes: &[u8]| upload(&memory, bytes);
     let input = upload(bytemuck::cast_slice(&values));
     let output = memory.alloc(u64::from(4 * count)).unwrap();
     let slots = upload(&vec![0; (8 * teams * tile_rows) as usize]);

@@ -3,7 +3,7 @@
 
 use simt::{Arg, LaunchConfig, Memory, Module, check, launch};
 
-use super::shipped::{Mutant, Outcome, all_are_found, ptx};
+use super::shipped::{Mutant, Outcome, all_are_found, ptx, read, upload};
 
 /// The kernel.
 const ENTRY: &str = "runs_keys_u32";
@@ -42,11 +42,7 @@ impl Problem {
     /// A launch with so many keys for each thread.
     fn new(memory: Memory, rows: u32) -> Self {
         let keys = keys();
-        let upload = |bytes: &[u8]| {
-            let address = memory.alloc(bytes.len() as u64).unwrap();
-            memory.write(address, bytes).unwrap();
-            address
-        };
+        let upload = |bytes: &[u8]| upload(&memory, bytes);
         let n = keys.len() as u64;
         let input = upload(bytemuck::cast_slice(&keys));
         let blocks = n.div_ceil(u64::from(rows) * THREADS) as u32;
@@ -66,9 +62,7 @@ impl Problem {
     }
 
     fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
-        let mut values = vec![T::zeroed(); len];
-        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
-        values
+        read(&self.memory, address, len)
     }
 
     /// Whether the runs are right, and the words are 0 again.

@@ -4,7 +4,7 @@
 
 use simt::{Arg, Checked, LaunchConfig, Memory, Module, check};
 
-use super::shipped::{Mutant, Outcome, all_are_found};
+use super::shipped::{Mutant, Outcome, all_are_found, read, upload};
 
 /// The kernels.
 const SUM: &str = "segments_sum_f32";
@@ -62,9 +62,7 @@ struct Launched {
 
 impl Launched {
     fn read<T: bytemuck::Pod>(&self, address: u64, len: usize) -> Vec<T> {
-        let mut values = vec![T::zeroed(); len];
-        self.memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
-        values
+        read(&self.memory, address, len)
     }
 }
 
@@ -91,11 +89,7 @@ fn launch(
     let ranges = (total >> width) + 1;
 
     let memory = Memory::checked(16 << 20);
-    let upload = |bytes: &[u8]| {
-        let address = memory.alloc(bytes.len() as u64).unwrap();
-        memory.write(address, bytes).unwrap();
-        address
-    };
+    let upload = |bytes: &[u8]| upload(&memory, bytes);
     let (input, boundaries) =
         (upload(bytemuck::cast_slice(&values)), upload(bytemuck::cast_slice(offsets)));
     let output = memory.alloc(result_bytes * segments).unwrap();

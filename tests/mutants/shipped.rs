@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bench::edit::{Edit, apply};
-use simt::{Checked, Fault, Report};
+use simt::{Checked, Fault, Memory, Report};
 
 /// The seeds of the orders in which the warps run.
 pub(crate) const SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
@@ -47,6 +47,20 @@ impl Outcome {
         self.is_right &= other.is_right;
         self
     }
+}
+
+/// Allocates memory with these bytes, and returns its address.
+pub(crate) fn upload(memory: &Memory, bytes: &[u8]) -> u64 {
+    let address = memory.alloc(bytes.len() as u64).unwrap();
+    memory.write(address, bytes).unwrap();
+    address
+}
+
+/// The first `len` values at an address.
+pub(crate) fn read<T: bytemuck::Pod>(memory: &Memory, address: u64, len: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); len];
+    memory.read(address, bytemuck::cast_slice_mut(&mut values)).unwrap();
+    values
 }
 
 /// A mutant: its name, the class of the error, or "wrong" if only the memory tells, and the
