@@ -132,6 +132,12 @@ impl LaunchShape {
             overlap: Overlap::Never,
         }
     }
+
+    /// The same launch, which may begin before the one before it has ended
+    /// ([`Overlap::InSequence`]).
+    pub(crate) fn in_sequence(self) -> Self {
+        Self { overlap: Overlap::InSequence, ..self }
+    }
 }
 
 /// One argument of a kernel: a value of a scalar type.

@@ -1,7 +1,7 @@
 //! The second launch of exact sums of rows and segments, which sums again where the first one has
 //! no proof: `warpfold_device::exact::repair`.
 
-use crate::device::{Device, LaunchShape, Overlap, WORKSPACE_BYTES};
+use crate::device::{Device, LaunchShape, WORKSPACE_BYTES};
 
 /// Threads of a block. `warpfold_device::exact::repair::THREADS`.
 const THREADS: u32 = 256;
@@ -24,6 +24,5 @@ const _: () = assert!(WORKSPACE_BYTES / 8 / WORDS * WORDS <= MARKED);
 pub(super) fn shape(elements: u64, device: &Device) -> LaunchShape {
     let most = u64::from(device.class().multiprocessors()) * BLOCKS;
     let blocks = elements.div_ceil(LEAST_CHUNK).clamp(1, most);
-    let shape = LaunchShape::linear(blocks as u32, THREADS, 0);
-    LaunchShape { overlap: Overlap::InSequence, ..shape }
+    LaunchShape::linear(blocks as u32, THREADS, 0).in_sequence()
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Device, Kernel, LaunchShape, Overlap, Stream};
+use crate::device::{Arg, Device, Kernel, LaunchShape, Stream};
 
 use super::{
     super::{Error, Item, input::Place, operation::MORE},
@@ -110,10 +110,7 @@ impl Call<'_> {
                 more,
             );
             let blocks = work.blocks(groups);
-            let shape = LaunchShape {
-                overlap: Overlap::InSequence,
-                ..LaunchShape::linear(blocks as u32, plan::THREADS, 0)
-            };
+            let shape = LaunchShape::linear(blocks as u32, plan::THREADS, 0).in_sequence();
             // SAFETY: the kernel reads the elements of the array and writes one raw result for each
             // row at `out`; this memory is borrowed, or the caller of the raw slice's `unsafe`
             // constructor has vouched for it, and `Array` has checked that the elements lie within

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use bytemuck::Pod;
 
 use crate::{
-    device::{Arg, LaunchShape, Overlap, Stream},
+    device::{Arg, LaunchShape, Stream},
     ptx::{EmbeddedKernel, rows},
 };
 
@@ -217,10 +217,7 @@ impl<T: Item, O: RowOperation<T>> StridedRowReducer<T, O> {
         let words = rows * of_value as u64;
         let most = u64::from(self.rows.device.class().multiprocessors()) * BLOCKS;
         let blocks = words.div_ceil(THREADS).min(most);
-        let shape = LaunchShape {
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(blocks as u32, THREADS as u32, 0)
-        };
+        let shape = LaunchShape::linear(blocks as u32, THREADS as u32, 0).in_sequence();
         let mut args = [Arg::U64(1); 4 + 2 * MOST_DIMS];
         let scalars = addresses.map(Arg::Pointer).into_iter();
         let scalars = scalars.chain([Arg::U64(words), Arg::U32(of_value as u32)]);

@@ -9,7 +9,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
-use crate::device::{Arg, Device, LaunchShape, Overlap, Stream};
+use crate::device::{Arg, Device, LaunchShape, Stream};
 
 use super::{
     Error, Input, Item, SegmentOperation, Single,
@@ -328,10 +328,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         // A negative offset is beyond them. Spans may have more elements together.
         let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
-        let shape = LaunchShape {
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(blocks, plan::THREADS, 0)
-        };
+        let shape = LaunchShape::linear(blocks, plan::THREADS, 0).in_sequence();
         let args: [Arg; ARGUMENTS] = [
             Arg::Pointer(values.address),
             Arg::Pointer(output),

@@ -1,6 +1,6 @@
 //! The launches that find where segments begin, and those of the reductions behind them.
 
-use crate::device::{Arg, LaunchShape, Overlap, Stream, WORKSPACE_BYTES};
+use crate::device::{Arg, LaunchShape, Stream, WORKSPACE_BYTES};
 
 use super::{
     super::{
@@ -40,8 +40,7 @@ fn shape(n: u64, tile: u64) -> Result<LaunchShape, u64> {
     if tiles > MOST_TILES {
         return Err(MOST_TILES * tile);
     }
-    let shape = LaunchShape::linear(tiles as u32, THREADS as u32, 0);
-    Ok(LaunchShape { overlap: Overlap::InSequence, ..shape })
+    Ok(LaunchShape::linear(tiles as u32, THREADS as u32, 0).in_sequence())
 }
 
 /// How many keys or flags each thread has. A block with a larger tile reads for longer, and waits

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::device::{Arg, Device, LaunchShape, Overlap, Stream, WORKSPACE_BYTES};
+use crate::device::{Arg, Device, LaunchShape, Stream, WORKSPACE_BYTES};
 
 use super::{
     super::{
@@ -110,10 +110,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         let Some(windows) = Windows::of(n, key_log, O::SLOT_WORDS, multiprocessors) else {
             return Ok(false);
         };
-        let shape = |blocks: u32, threads: u32| LaunchShape {
-            overlap: Overlap::InSequence,
-            ..LaunchShape::linear(blocks, threads, 0)
-        };
+        let shape = |blocks, threads| LaunchShape::linear(blocks, threads, 0).in_sequence();
         let records = stream.workspace();
         let args = [
             Arg::Pointer(values.address),
