@@ -1,8 +1,9 @@
 //! The number of runs before each window, without a launch of its own and without a look-back.
 //!
-//! Block 0 has no window. It reads the numbers of the windows, in their order, and
-//! tells each window what is before it. So a block polls one word, which no other block polls, and
-//! only block 0 polls the words of those that have not written them yet.
+//! Block 0 has no window. It reads the numbers of the windows, in their order, and tells each
+//! window what is before it. So a block of a window polls only the word of its own window, which
+//! block 0 polls besides. In a look-back many blocks poll the words of a few, and hold up those
+//! that write them.
 //!
 //! Each window has a word, which holds the number of its window first ([`OWN`]), and then the sum
 //! of the numbers before it ([`SUM`]). Later the block of the window leaves its record there.

@@ -137,7 +137,7 @@ impl Heads {
             let in_warp = until - own.count_ones();
             // The last run of an array ends with it.
             if window.is_end(mine * WARP) {
-                own |= 1 << (window.end() % WARP);
+                own |= 1 << (window.known % WARP);
             }
             if lane < rows {
                 heads.add(mine as usize).write(own);
@@ -147,7 +147,7 @@ impl Heads {
                 let behind = lower(window.known.saturating_sub(whole));
                 let mut found = warp::warp_vote_ballot(u32::MAX, differs) & behind;
                 if found == 0 && window.is_end(whole) {
-                    found = 1 << (window.end() % WARP);
+                    found = 1 << (window.known % WARP);
                 }
                 if lane == 0 {
                     // The others belong to the next window.

@@ -162,16 +162,10 @@ struct Window {
 }
 
 impl Window {
-    /// The place behind the last key that is known.
-    #[inline(always)]
-    fn end(self) -> u32 {
-        self.known
-    }
-
     /// Whether the array ends in the row that begins at a place.
     #[inline(always)]
     fn is_end(self, row: u32) -> bool {
-        self.is_last && self.end() / WARP * WARP == row
+        self.is_last && self.known / WARP * WARP == row
     }
 }
 
