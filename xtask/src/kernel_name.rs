@@ -254,11 +254,12 @@ fn runs(name: &str, rest: &str) -> KernelTraits {
 
 /// The traits of `keyed_<op>_<type>`.
 fn keyed(name: &str, rest: &str) -> KernelTraits {
-    // There are barriers behind the first turn of a block, behind the arrival of the keys, behind
-    // the heads, and behind the last use of the keys of the window before. The block that adds up
-    // has one. The bound leaves a thread as many registers as if six blocks share a multiprocessor,
-    // for which there is shared memory.
-    KernelTraits { barriers: Some(5), most_threads: Some(6 * 128), ..production(name, rest) }
+    // There are barriers behind the arrival of the keys, and on both sides of the counts of heads.
+    // A tile has one behind its arrival, one behind its closing, and one behind its end, and the
+    // block that adds up has one. The bound
+    // leaves a thread as many registers as if nine blocks share a multiprocessor, for which there
+    // is shared memory.
+    KernelTraits { barriers: Some(7), most_threads: Some(9 * 128), ..production(name, rest) }
 }
 
 /// The traits of `bins_<op>_<type>`.
@@ -481,7 +482,7 @@ mod tests {
             ("runs_keys_u128", Some("keys"))
         );
         let traits = super::traits("keyed_sum_f32");
-        assert_eq!((traits.module.as_str(), traits.most_threads), ("keyed_sum_f32", Some(768)));
+        assert_eq!((traits.module.as_str(), traits.most_threads), ("keyed_sum_f32", Some(1152)));
         let [left, segments] = ["left_sum_f32", "segments_sum_f32"].map(super::traits);
         assert_eq!(left.later_most_threads, segments.later_most_threads);
         let traits = super::traits("bins_sum_f32");

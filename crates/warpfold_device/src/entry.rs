@@ -470,7 +470,7 @@ macro_rules! segments {
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
             let boundaries = $crate::segments::Boundaries::<false> {
                 source: boundaries, log, count, counted, elements, spans, density, task, width,
-                ranges, cost, status, records: $crate::keyed::records::Records::NONE,
+                ranges, cost, status, records: ::core::ptr::null_mut(),
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);
@@ -549,14 +549,13 @@ macro_rules! left {
             input: *const $t,
             output: *mut $raw,
             slots: *mut u64,
-            words: *mut u64,
-            windows: u32,
-            group: u32,
+            records: *mut u64,
             offsets: *const u32,
             log: u32,
             elements: u64,
             task: u32,
             width: u32,
+            windows: u32,
         ) {
             use ::core::mem::MaybeUninit;
             use ::core::ptr;
@@ -567,11 +566,10 @@ macro_rules! left {
             static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let spans = $crate::segments::Spans { begins: ptr::null(), log: 0, elements };
-            let records = $crate::keyed::records::Records { words, windows, group };
             // The boundaries are right, and no range is searched for.
             let boundaries = $crate::segments::Boundaries::<true> {
                 source: offsets, log, count: 0, counted: ptr::null(), elements, spans, density: 0.0,
-                task, width, ranges: records.groups(), cost: 0, status: ptr::null_mut(), records,
+                task, width, ranges: windows, cost: 0, status: ptr::null_mut(), records,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input);

@@ -6,13 +6,14 @@
 //! that write them.
 //!
 //! Each window has a word, which holds the number of its window first ([`OWN`]), and then the sum
-//! of the numbers before it ([`SUM`]). The sum stays there, as a part of the window's record.
+//! of the numbers before it ([`SUM`]). Later the block of the window leaves its record there.
 //!
 //! Relaxed accesses are enough, because number and tag are one 64-bit access.
 
 use super::THREADS;
+use super::records::WORDS;
 use crate::unroll::each;
-use crate::warp::{WARP, sum_up_to};
+use crate::warp::WARP;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread, warp};
@@ -23,11 +24,11 @@ const OWN: u64 = 1 << 62;
 /// The tag of a word that has the sum of the numbers before its window.
 const SUM: u64 = 1 << 63;
 
-/// Neighbouring windows of which a lane reads the words at a time.
-const OF_LANE: usize = 4;
+/// Rows of 32 words that a warp of the adder reads at a time.
+const ROWS: usize = 2;
 
 /// Windows of which a warp reads the words at a time.
-const OF_WARP: u32 = OF_LANE as u32 * WARP;
+const OF_WARP: u32 = ROWS as u32 * WARP;
 
 /// Warps of a block.
 const WARPS: usize = (THREADS / WARP) as usize;
@@ -37,10 +38,10 @@ const WARPS: usize = (THREADS / WARP) as usize;
 #[address_space(shared)]
 static mut GIVEN: [MaybeUninit<[u32; 2]>; 2 * WARPS] = [const { MaybeUninit::uninit() }; 2 * WARPS];
 
-/// The word of a window.
+/// The word of a window: the first one of its record.
 #[inline(always)]
 fn word_of(words: *mut u64, window: u32) -> *mut u64 {
-    words.wrapping_add(window as usize)
+    words.wrapping_add((window * WORDS) as usize)
 }
 
 /// Tells each of `windows` windows the sum of the numbers before it.
@@ -57,38 +58,45 @@ pub(super) unsafe fn add_up(words: *mut u64, windows: u32) {
     let (mut first, mut sum, mut turn) = (0, 0, 0);
     while first < windows {
         control::keep_rolled();
-        let own = first + warp_of_block * OF_WARP + lane * OF_LANE as u32;
-        let mut found = [0; OF_LANE];
+        let number_of = |i: usize| i as u32 * WARP + lane;
+        let window = |i: usize| first + warp_of_block * OF_WARP + number_of(i);
+        let mut found = [0; ROWS];
         // SAFETY: only words of windows are used. All lanes take the same branches, except where no
         // lane calls another. A barrier is between writing the shared memory of a turn and reading
         // it, and another one before it is written again.
         unsafe {
-            each(OF_LANE, |i| {
-                let window = own + i as u32;
-                if window < windows {
-                    found[i] = atomic::load_relaxed(word_of(words, window));
+            each(ROWS, |i| {
+                if window(i) < windows {
+                    found[i] = atomic::load_relaxed(word_of(words, window(i)));
                 }
             });
-            // The windows that have given their numbers, up to the first one that has not. The
-            // numbers of so few windows fit into a word.
-            let (mut given, mut numbers, mut before_window) = (0, 0, [0; OF_LANE]);
-            each(OF_LANE, |i| {
-                before_window[i] = numbers;
-                let is_given = given == i as u32 && found[i] & OWN != 0;
-                given += u32::from(is_given);
-                numbers += if is_given { found[i] as u32 } else { 0 };
+            // The windows that have given their numbers, up to the first one that has not.
+            let (mut given, mut is_gap) = (0, false);
+            each(ROWS, |i| {
+                let are_there = warp::warp_vote_ballot(u32::MAX, found[i] & OWN != 0);
+                given += if is_gap { 0 } else { are_there.trailing_ones() };
+                is_gap |= are_there != u32::MAX;
             });
-            let whole = warp::warp_vote_ballot(u32::MAX, given == OF_LANE as u32).trailing_ones();
-            if lane > whole {
-                (given, numbers) = (0, 0);
-            }
-            let until = sum_up_to(numbers);
-            let of = |word: u32, lane: u32| warp::warp_shuffle_idx(u32::MAX, word, lane, WARP).0;
-            let all = of(until, WARP - 1);
-            let of_gap = of(given, whole % WARP);
-            let of_warp = whole * OF_LANE as u32 + if whole < WARP { of_gap } else { 0 };
+            // All rows take a step of the sum together, because a shuffle takes its time. The
+            // numbers of so few windows fit into a word.
+            let number = |i: usize| if number_of(i) < given { found[i] as u32 } else { 0 };
+            let mut until = [0; ROWS];
+            each(ROWS, |i| until[i] = number(i));
+            each(WARP.ilog2() as usize, |step| {
+                let distance = 1 << step;
+                each(ROWS, |i| {
+                    let (lower, _) = warp::warp_shuffle_up(u32::MAX, until[i], distance, WARP);
+                    until[i] += if lane >= distance { lower } else { 0 };
+                });
+            });
+            let mut all = 0;
+            each(ROWS, |i| {
+                let row = warp::warp_shuffle_idx(u32::MAX, until[i], WARP - 1, WARP).0;
+                until[i] += all;
+                all += row;
+            });
             if lane == 0 {
-                *shared.add(turn + warp_of_block as usize) = [of_warp, all];
+                *shared.add(turn + warp_of_block as usize) = [given, all];
             }
             thread::sync_threads();
             let (mut told, mut added, mut before) = (0, 0, None);
@@ -103,10 +111,10 @@ pub(super) unsafe fn add_up(words: *mut u64, windows: u32) {
                 is_whole &= given == OF_WARP;
             });
             if let Some(before) = before {
-                each(OF_LANE, |i| {
-                    if (i as u32) < given {
-                        let before = before + u64::from(until - numbers + before_window[i]);
-                        atomic::store_relaxed(word_of(words, own + i as u32), SUM | before);
+                each(ROWS, |i| {
+                    if number_of(i) < given {
+                        let before = before + u64::from(until[i] - number(i));
+                        atomic::store_relaxed(word_of(words, window(i)), SUM | before);
                     }
                 });
             }
@@ -127,39 +135,18 @@ pub(super) unsafe fn give(words: *mut u64, window: u32, number: u32) {
     unsafe { atomic::store_relaxed(word_of(words, window), OWN | u64::from(number)) };
 }
 
-/// Asks for the sum of the numbers before a window, which [`before`] returns later.
+/// The sum of the numbers before a window, which has [given](give) its own number.
 ///
 /// # Safety
-/// The thread that gave the number of the window calls this, or another one behind it.
+/// The thread that gave the number calls this.
 #[inline(always)]
-pub(super) unsafe fn ask(words: *mut u64, window: u32) -> u64 {
-    // SAFETY: the caller's contract.
-    unsafe { atomic::load_relaxed(word_of(words, window)) }
-}
-
-/// Whether the answer to a [question](ask) is a sum.
-#[inline(always)]
-pub(super) fn is_sum(answer: u64) -> bool {
-    answer & SUM != 0
-}
-
-/// The sum of the numbers before a window, after the first answer to the [question](ask) for it.
-///
-/// # Safety
-/// That of [`ask`].
-#[inline(always)]
-pub(super) unsafe fn before(words: *mut u64, window: u32, answer: u64) -> u64 {
-    let mut answer = answer;
-    while !is_sum(answer) {
+pub(super) unsafe fn before(words: *mut u64, window: u32) -> u64 {
+    loop {
         control::keep_rolled();
         // SAFETY: the caller's contract.
-        answer = unsafe { ask(words, window) };
+        let found = unsafe { atomic::load_relaxed(word_of(words, window)) };
+        if found & SUM != 0 {
+            return found & !SUM;
+        }
     }
-    sum(answer)
-}
-
-/// The sum that a word has.
-#[inline(always)]
-pub(super) fn sum(word: u64) -> u64 {
-    word & !SUM
 }

@@ -13,106 +13,96 @@ use cuda_std::{address_space, thread, warp};
 /// Warps of a block.
 const WARPS: u32 = THREADS / WARP;
 
-/// How many votes a warp takes without a branch. It takes so many, or a multiple.
-const VOTES: usize = 4;
+/// Rows of the largest window, each of a key for each lane.
+const ROWS: u32 = super::MOST / WARP;
 
-/// No place in a window.
-const NOWHERE: u32 = u32::MAX;
+/// Rows that a warp looks at without a branch. A warp has so many rows, or a multiple.
+const AT_ONCE: usize = 4;
 
-/// The number of runs that begin in the part of each warp, as a pack.
+/// A bit for each key of the window that begins a run, and for the first end of a run that is not
+/// the begin of another one of the window.
 #[address_space(shared)]
-static mut TOTALS: MaybeUninit<u128> = MaybeUninit::uninit();
+static mut HEADS: [MaybeUninit<u32>; ROWS as usize + 1] =
+    [const { MaybeUninit::uninit() }; ROWS as usize + 1];
 
-/// The places of the first head, or of the end of the array, in the part of each warp, and in as
-/// many rows of keys behind the window.
+/// The number of runs that begin in the rows before each row.
 #[address_space(shared)]
-static mut FIRSTS: [MaybeUninit<u32>; 2 * WARPS as usize] =
-    [const { MaybeUninit::uninit() }; 2 * WARPS as usize];
+static mut BEFORE: [MaybeUninit<u16>; ROWS as usize + 1] =
+    [const { MaybeUninit::uninit() }; ROWS as usize + 1];
 
-/// Starts the copies of the bytes from number `first` to number `end` behind `source`, which is a
-/// pack, to as far behind `target`.
+/// The number of runs that begin in the rows of each warp.
+#[address_space(shared)]
+static mut TOTALS: [MaybeUninit<u32>; WARPS as usize] =
+    [const { MaybeUninit::uninit() }; WARPS as usize];
+
+/// Starts the copies of `bytes` bytes at `source` to `target`, and returns how far behind `target`
+/// the first of them will be, which is less than a pack.
 ///
 /// # Safety
-/// All threads of the block call this. The bytes are there, and at `target` is room for them.
+/// All threads of the block call this. The bytes are there, and at `target` is room for them, and
+/// for two packs more.
 #[inline(always)]
-pub(super) unsafe fn stage(target: *mut u8, source: u64, first: u32, end: u32) {
-    const COPIES: usize = (super::BYTES + super::BYTES_BEHIND).div_ceil(THREADS * PACK) as usize;
+pub(super) unsafe fn stage(target: *mut u8, source: u64, bytes: u32) -> u32 {
+    const COPIES: usize = 3;
     let tid = thread::thread_idx_x();
-    // The bytes in whole packs.
-    let (begin, last) = (first.next_multiple_of(PACK), end / PACK * PACK);
-    let address = |at: u32| (source + u64::from(at)) as *const u8;
+    let shift = source as u32 % PACK;
+    let (from, end) = (source - u64::from(shift), shift + bytes);
+    // The bytes in whole packs begin at `first` and end at `last`.
+    let (first, last) = (shift.next_multiple_of(PACK), end / PACK * PACK);
+    let address = |at: u32| (from + u64::from(at)) as *const u8;
     // SAFETY: only bytes that are there are read.
     unsafe {
         let mut at = tid * PACK;
         while at - tid * PACK < last {
             control::keep_rolled();
-            let (to, from) = (target.wrapping_add(at as usize), address(at));
             each(COPIES, |i| {
-                let further = i as u32 * THREADS * PACK;
-                // Only the first copy may lie before the first pack.
-                let is_there = (i > 0 || begin <= at) && at + further < last;
-                let to = to.wrapping_add(further as usize).cast();
-                copy::pack_if(to, from.wrapping_add(further as usize).cast(), is_there);
+                let at = at + i as u32 * THREADS * PACK;
+                let is_there = first <= at && at < last;
+                let to = target.wrapping_add(at as usize).cast();
+                copy::pack_if(to, address(at).cast(), is_there);
             });
             at += COPIES as u32 * THREADS * PACK;
-        }
-        if (first | end).is_multiple_of(PACK) {
-            return;
         }
         // The first threads take what is before the first whole pack, and the next ones what is
         // behind the last one.
         let is_head = tid < PACK;
-        let at =
-            if is_head { begin.wrapping_sub(PACK).wrapping_add(tid) } else { last + tid % PACK };
-        let is_there = if is_head { at < begin } else { begin <= last && tid < 2 * PACK };
-        if is_there && first <= at && at < end {
+        let at = if is_head { tid } else { last + tid % PACK };
+        let is_there = if is_head { at < first } else { first <= last && tid < 2 * PACK };
+        if is_there && shift <= at && at < end {
             target.add(at as usize).write(u8::load_if(address(at), true));
         }
     }
+    shift
 }
 
-/// The heads in a warp's part of a window. Each lane has a few neighbouring keys. Places are
-/// counted from the window's first key on.
+/// The heads of a window, for one warp.
 #[derive(Clone, Copy)]
 pub(super) struct Heads {
-    /// A bit for each key of this lane that begins a run.
-    bits: u32,
-    /// The place of this lane's first key.
-    place: u32,
-    /// The number of runs of the warp that begin before the keys of this lane.
-    before_lane: u32,
-    /// The number of runs that begin in the warp's part.
-    pub runs: u32,
-    /// The number of runs that begin in the window before that part.
-    pub before: u32,
+    /// A word for each row.
+    rows: *mut u32,
+    before: *mut u16,
     /// The number of runs that begin in the window.
     pub all: u32,
-    /// The places of the first head of the warp, and of the last one, if there is one.
-    pub first: u32,
-    pub last: u32,
-    /// The end of the last run of the warp, or a place far behind, if it is not known.
-    pub end: u32,
+    lane: u32,
 }
 
 impl Heads {
-    /// Finds the heads of a window, whose first key is at `keys`. What other warps find is not
-    /// known before [`count`](Self::count).
+    /// Finds the heads of a window, whose first key is at `keys`. Returns how many heads the rows
+    /// of the warp have before that of this lane.
     ///
     /// # Safety
     /// All threads of the block call this. The keys of the window are there, those known behind it,
     /// and, unless the window is the first one, the one before it.
     #[inline(always)]
-    pub(super) unsafe fn find<K: Bits>(keys: *const K, window: Window) -> Self {
+    pub(super) unsafe fn find<K: Bits>(keys: *const K, window: Window) -> u32 {
         let tid = thread::thread_idx_x();
         let (warp_of_block, lane) = (tid / WARP, tid % WARP);
-        let firsts = (&raw mut FIRSTS).cast::<u32>();
+        let heads = (&raw mut HEADS).cast::<u32>();
         let totals = (&raw mut TOTALS).cast::<u32>();
         let whole = 1 << window.log;
-        // The keys of a lane, and where they begin.
-        let of_lane = whole / THREADS;
-        let place = tid * of_lane;
-        let behind = (warp_of_block + 1) * WARP * of_lane;
-        // SAFETY: each word is written by one lane, and barriers separate writing from reading. All
+        let rows = whole / THREADS;
+        let first_row = warp_of_block * rows;
+        // SAFETY: each row is written by one lane, and barriers separate writing from reading. All
         // branches around collective calls are the same in all lanes of a warp.
         unsafe {
             // All lanes look at keys that are there, so that no branch is needed. The first key of
@@ -124,170 +114,213 @@ impl Heads {
                 let key = keys.wrapping_add(at as usize);
                 (*key).word() != (*key.wrapping_sub(1)).word()
             };
-            let mut bits = 0;
-            let bytes = of_lane * size_of::<K>() as u32;
-            let are_packs = (keys.addr() as u32 | bytes).is_multiple_of(PACK);
-            if are_packs && least == 0 && window.count == whole {
-                bits = Packs::heads(keys.wrapping_add(place as usize), bytes / PACK);
-            } else {
-                let mut number = 0;
-                while number < of_lane {
-                    control::keep_rolled();
-                    each(VOTES, |i| {
-                        let number = number + i as u32;
-                        let at = warp_of_block * WARP * of_lane + number * WARP + lane;
-                        let found = warp::warp_vote_ballot(u32::MAX, differs(at, window.count - 1));
-                        let own = lane * of_lane;
-                        bits = if own / WARP == number { found >> (own % WARP) } else { bits };
-                    });
-                    number += VOTES as u32;
-                }
-                bits &= lower(of_lane.min(window.count.saturating_sub(place)));
-                if least > 0 && place == 0 {
-                    bits |= 1;
-                }
+            let (mut own, mut row) = (0, 0);
+            while row < rows {
+                control::keep_rolled();
+                each(AT_ONCE, |i| {
+                    let row = row + i as u32;
+                    let at = (first_row + row) * WARP + lane;
+                    let found = warp::warp_vote_ballot(u32::MAX, differs(at, window.count - 1));
+                    own = if lane == row { found } else { own };
+                });
+                row += AT_ONCE as u32;
             }
-            let until = sum_up_to(bits.count_ones());
-            let found = warp::warp_vote_ballot(u32::MAX, bits != 0);
-            let of = |word: u32, lane: u32| warp::warp_shuffle_idx(u32::MAX, word, lane, WARP).0;
-            let runs = of(until, WARP - 1);
-            // Without a head these are of any lane.
-            let first = of(place + bits.trailing_zeros(), found.trailing_zeros() % WARP);
-            let last = of(
-                place + (WARP - 1).wrapping_sub(bits.leading_zeros()),
-                (WARP - 1).wrapping_sub(found.leading_zeros()) % WARP,
-            );
+            let mine = first_row + lane;
+            own &= lower(window.count.saturating_sub(mine * WARP));
+            if least > 0 && mine == 0 {
+                own |= 1;
+            }
+            let until = sum_up_to(own.count_ones());
+            if lane == WARP - 1 {
+                *totals.add(warp_of_block as usize) = until;
+            }
+            let in_warp = until - own.count_ones();
             // The last run of an array ends with it.
-            let is_end = window.is_last && window.known <= behind;
-            let end = if is_end { window.known } else { NOWHERE };
-            if lane == 0 {
-                *totals.add(warp_of_block as usize) = runs;
-                *firsts.add(warp_of_block as usize) = if runs > 0 { first } else { end };
+            if window.is_end(mine * WARP) {
+                own |= 1 << (window.known % WARP);
             }
-            // Each warp looks at a row of the keys behind the window.
-            let row = whole + warp_of_block * WARP;
-            let found = warp::warp_vote_ballot(u32::MAX, differs(row + lane, window.known - 1));
-            let found = found & lower(window.known.saturating_sub(row));
-            if lane == 0 {
-                let end = if window.is_last { window.known } else { NOWHERE };
-                let first = row + found.trailing_zeros();
-                *firsts.add((WARPS + warp_of_block) as usize) =
-                    if found != 0 { first } else { end };
+            if lane < rows {
+                heads.add(mine as usize).write(own);
             }
-            let before_lane = until - bits.count_ones();
-            Self { bits, place, before_lane, runs, before: 0, all: 0, first, last, end }
+            if warp_of_block == 0 {
+                let differs = differs(whole + lane, window.known - 1);
+                let behind = lower(window.known.saturating_sub(whole));
+                let mut found = warp::warp_vote_ballot(u32::MAX, differs) & behind;
+                if found == 0 && window.is_end(whole) {
+                    found = 1 << (window.known % WARP);
+                }
+                if lane == 0 {
+                    // The others belong to the next window.
+                    heads.add((whole / WARP) as usize).write(found & found.wrapping_neg());
+                }
+            }
+            in_warp
         }
     }
 
-    /// Adds what other warps have found.
+    /// Sums the heads of all rows. `in_warp` is what [`find`](Self::find) has returned.
     ///
     /// # Safety
     /// All threads of the block call this, behind a barrier.
     #[inline(always)]
-    pub(super) unsafe fn count(mut self) -> Self {
-        let warp_of_block = thread::thread_idx_x() / WARP;
-        let firsts = (&raw mut FIRSTS).cast::<u32>();
-        // SAFETY: all warps have written these words.
+    pub(super) unsafe fn count(in_warp: u32, window: Window) -> Self {
+        let tid = thread::thread_idx_x();
+        let (warp_of_block, lane) = (tid / WARP, tid % WARP);
+        let before = (&raw mut BEFORE).cast::<u16>();
+        let totals = (&raw mut TOTALS).cast::<u32>();
+        let whole = 1 << window.log;
+        let rows = whole / THREADS;
+        // SAFETY: each row is written by one lane.
         unsafe {
-            let totals = copy::read_pack((&raw const TOTALS).cast());
+            let (mut before_warp, mut all) = (0, 0);
             each(WARPS as usize, |i| {
-                self.before += if (i as u32) < warp_of_block { totals[i] } else { 0 };
-                self.all += totals[i];
+                let total = *totals.add(i);
+                before_warp += if (i as u32) < warp_of_block { total } else { 0 };
+                all += total;
             });
-            self.end = self.end.min(*firsts.add(warp_of_block as usize + 1));
-            if warp_of_block == WARPS - 1 {
-                each(WARPS as usize - 1, |i| {
-                    self.end = self.end.min(*firsts.add(WARPS as usize + 1 + i));
-                });
+            if lane < rows {
+                let row = warp_of_block * rows + lane;
+                before.add(row as usize).write((before_warp + in_warp) as u16);
             }
-        }
-        self
-    }
-
-    /// Calls `put` with the number of each run of this lane among those of the warp, and with the
-    /// place of its head.
-    #[inline(always)]
-    pub(super) fn each(self, mut put: impl FnMut(u32, u32)) {
-        let (mut bits, mut number) = (self.bits, self.before_lane);
-        while bits != 0 {
-            control::keep_rolled();
-            put(number, self.place + bits.trailing_zeros());
-            number += 1;
-            bits &= bits - 1;
+            if tid == 0 {
+                before.add((whole / WARP) as usize).write(all as u16);
+            }
+            Self { rows: (&raw mut HEADS).cast(), before, all, lane }
         }
     }
-}
 
-/// Neighbouring keys of a lane in whole packs, of which some have been looked at.
-struct Packs<K> {
-    keys: *const K,
-    /// How many packs there are, a power of two.
-    count: u32,
-    /// The number of the next pack.
-    number: u32,
-    /// The key before the first pack, and that before the next one.
-    before_first: K,
-    before: K,
-    /// The heads that have been found.
-    heads: u32,
-}
-
-impl<K: Bits> Packs<K> {
-    /// The keys of a pack.
-    const KEYS: u32 = PACK / size_of::<K>() as u32;
-
-    /// The heads of the keys of a lane, which begin at `keys`. Eight neighbouring lanes begin with
-    /// different packs, so that they read different banks.
+    /// The heads of the row of a place, and how many runs begin before that row.
     ///
     /// # Safety
-    /// All keys of the lane are there, and the one before them. They begin at a pack, and are
-    /// `count` packs, a power of two.
+    /// The window has the row, or ends there.
     #[inline(always)]
-    unsafe fn heads(keys: *const K, count: u32) -> u32 {
-        // The numbers are made anew for each window, because they would need registers meanwhile.
-        let lane = control::anew(thread::thread_idx_x()) % WARP;
-        let number = (lane * count / 8) & (count - 1);
+    unsafe fn row(self, row: u32) -> (u32, u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            let before =
-                |number: u32| *keys.wrapping_add((number * Self::KEYS) as usize).wrapping_sub(1);
-            let (before_first, before) = (before(0), before(number));
-            let mut packs = Self { keys, count, number, before_first, before, heads: 0 };
-            if size_of::<K>() == 4 {
-                // If there are less than four, some come more than once.
-                each(4, |_| packs.next());
-                return packs.heads;
-            }
-            let mut done = 0;
-            while done < count {
-                control::keep_rolled();
-                packs.next();
-                done += 1;
-            }
-            packs.heads
+            let heads = *self.rows.add(row as usize);
+            (heads, u32::from(*self.before.add(row as usize)))
         }
     }
 
-    /// Looks at the next pack. The first one comes behind the last one.
+    /// The number of runs that begin before a place of the window, or its end.
     ///
     /// # Safety
-    /// That of [`heads`](Self::heads).
+    /// A barrier is behind [`count`](Self::count), and the window has the place, or ends there.
     #[inline(always)]
-    unsafe fn next(&mut self) {
-        let first = self.number * Self::KEYS;
+    pub(super) unsafe fn before(self, place: u32) -> u32 {
         // SAFETY: the caller's contract.
-        let pack = unsafe { copy::read_pack(self.keys.wrapping_add(first as usize).cast()) };
-        let before = if self.number == 0 { self.before_first } else { self.before };
-        let mut before = before.word();
-        let mut heads = 0;
-        each(Self::KEYS as usize, |i| {
-            let key = K::element(pack, i).word();
-            heads |= u32::from(key != before) << i;
-            before = key;
-        });
-        self.before = K::of_word(before);
-        self.heads |= heads << first;
-        self.number = (self.number + 1) & (self.count - 1);
+        let (heads, before) = unsafe { self.row(place / WARP) };
+        // The end of an array is no begin of a run.
+        (before + (heads & lower(place % WARP)).count_ones()).min(self.all)
+    }
+
+    /// The first head, or end, at `place` or behind. `whole` is the number of keys of a whole
+    /// window.
+    ///
+    /// # Safety
+    /// The whole warp calls this, and a barrier is behind [`count`](Self::count).
+    #[inline(always)]
+    pub(super) unsafe fn next(self, place: u32, whole: u32) -> Option<u32> {
+        let mut row = place / WARP + self.lane;
+        while row - self.lane <= whole / WARP {
+            control::keep_rolled();
+            // SAFETY: only rows of the window are read, and the one behind it.
+            unsafe {
+                let mut heads = 0;
+                if row <= whole / WARP {
+                    heads = *self.rows.add(row as usize);
+                }
+                if row == place / WARP {
+                    heads &= !lower(place % WARP);
+                }
+                let found = warp::warp_vote_ballot(u32::MAX, heads != 0);
+                if found != 0 {
+                    let lane = found.trailing_zeros();
+                    let heads = warp::warp_shuffle_idx(u32::MAX, heads, lane, WARP).0;
+                    return Some((row - self.lane + lane) * WARP + heads.trailing_zeros());
+                }
+            }
+            row += WARP;
+        }
+        None
+    }
+
+    /// The last head, or end, behind `place` and up to `limit`. Only the row of `limit` and 31 rows
+    /// before it are looked at.
+    ///
+    /// # Safety
+    /// The whole warp calls this, and a barrier is behind [`count`](Self::count). The row of
+    /// `limit` is there.
+    #[inline(always)]
+    pub(super) unsafe fn last(self, place: u32, limit: u32) -> Option<u32> {
+        let row = (limit / WARP).wrapping_sub(self.lane);
+        // SAFETY: only rows that are there are read.
+        unsafe {
+            let mut heads = 0;
+            if row <= limit / WARP && row >= place / WARP {
+                heads = *self.rows.add(row as usize);
+                if self.lane == 0 {
+                    heads &= u32::MAX >> (WARP - 1 - limit % WARP);
+                }
+                if row == place / WARP {
+                    heads &= u32::MAX.wrapping_shl(place % WARP) << 1;
+                }
+            }
+            let found = warp::warp_vote_ballot(u32::MAX, heads != 0);
+            if found == 0 {
+                return None;
+            }
+            let lane = found.trailing_zeros();
+            let heads = warp::warp_shuffle_idx(u32::MAX, heads, lane, WARP).0;
+            Some((limit / WARP - lane) * WARP + (WARP - 1 - heads.leading_zeros()))
+        }
+    }
+
+    /// Calls `put` with the number of a run and the place of its head, for each head in the rows
+    /// from that of `place` up to `end`, in any order. Each thread of the block has some of them.
+    /// The end of an array may be among them. Where a row has few heads, most lanes have no work.
+    ///
+    /// # Safety
+    /// A barrier is behind [`count`](Self::count), and the window has the places.
+    #[inline(always)]
+    pub(super) unsafe fn many(self, place: u32, end: u32, mut put: impl FnMut(u32, u32)) {
+        let before = lower(self.lane);
+        let mut row = place / WARP + thread::thread_idx_x() / WARP;
+        while row * WARP < end {
+            control::keep_rolled();
+            // SAFETY: the caller's contract.
+            let (heads, first) = unsafe { self.row(row) };
+            if heads >> self.lane & 1 != 0 {
+                put(first + (heads & before).count_ones(), row * WARP + self.lane);
+            }
+            row += WARPS;
+        }
+    }
+
+    /// Does what [`many`](Self::many) does, with half a row for each thread, which takes one head
+    /// after the other.
+    ///
+    /// # Safety
+    /// That of [`many`](Self::many).
+    #[inline(always)]
+    pub(super) unsafe fn few(self, place: u32, end: u32, mut put: impl FnMut(u32, u32)) {
+        const HALF: u32 = WARP / 2;
+        let mut half = place / WARP * 2 + thread::thread_idx_x();
+        while half * HALF < end {
+            control::keep_rolled();
+            // SAFETY: the caller's contract.
+            let (heads, before) = unsafe { self.row(half / 2) };
+            let skipped = half % 2 * HALF;
+            let mut number = before + (heads & lower(skipped)).count_ones();
+            let mut heads = heads >> skipped & lower(HALF);
+            while heads != 0 {
+                control::keep_rolled();
+                put(number, half * HALF + heads.trailing_zeros());
+                number += 1;
+                heads &= heads - 1;
+            }
+            half += THREADS;
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::tile::Tile;
 use crate::item::Item;
-use crate::keyed::records::Records;
 use crate::rows::TILE_BYTES;
 use crate::warp::WARP;
 use cuda_std::ext::{atomic, control};
@@ -40,8 +39,8 @@ pub struct Boundaries<const LEFT: bool> {
     /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
     /// is the first one.
     pub status: *mut u64,
-    /// What the other kernel has left over.
-    pub records: Records,
+    /// What the other kernel has left over of each range ([`records`](crate::keyed::records)).
+    pub records: *mut u64,
 }
 
 /// Segments that need not be neighbours in the array: spans. Boundaries then say where each of them

@@ -155,7 +155,8 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
             let warps = thread::grid_dim_x() * WARPS as u32;
             let has_task =
                 |range: u32, base: u64| boundaries.task_of::<S::Element>(range, base).is_some();
-            let mut left = Left::take(boundaries.records, range, warps, has_task);
+            let mut left =
+                Left::take(boundaries.records, range, warps, boundaries.ranges, has_task);
             while let Some((range, found)) = left.next() {
                 control::keep_rolled();
                 work::<S, R, LEFT>(input, output, slots, room, boundaries, range, found);

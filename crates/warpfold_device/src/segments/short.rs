@@ -24,14 +24,11 @@ pub(super) const LONGER: usize = (TILE_BYTES / (2 * PACK)) as usize;
 
 /// Short segments that lie one behind the other in a tile of a warp.
 pub(crate) trait Neighbours: Sized {
-    /// The most segments of two packs or more that a tile has.
-    const LONGER: usize = LONGER;
-
     /// The lane of the warp.
     fn lane(&self) -> u32;
 
     /// The places for the numbers of the longer segments of a tile, counted from its first one:
-    /// [`LONGER`](Self::LONGER).
+    /// [`LONGER`], or as many as a tile has segments.
     fn longer(&self) -> *mut u16;
 
     /// The numbers of the elements of the tile at which a segment begins and ends.
@@ -150,10 +147,10 @@ pub(crate) trait Neighbours: Sized {
                 // segments may have any results, so those without a place are left out.
                 let are_longer = warp::warp_vote_ballot(u32::MAX, is_longer);
                 let place = (longer + (are_longer & lower).count_ones()) as usize;
-                if is_longer && place < Self::LONGER {
+                if is_longer && place < LONGER {
                     self.longer().add(place).write(number as u16);
                 }
-                longer = (longer + are_longer.count_ones()).min(Self::LONGER as u32);
+                longer = (longer + are_longer.count_ones()).min(LONGER as u32);
                 done += WARP;
             }
         }

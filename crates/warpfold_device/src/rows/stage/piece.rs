@@ -19,7 +19,7 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
     // SAFETY: the caller's contract.
     unsafe {
         if reader::reads_packs::<T>() {
-            return in_packs::<T, WARP, TILE_BYTES>(target, source, bytes, lane);
+            return in_packs::<T, WARP>(target, source, bytes, lane);
         }
         in_words(target, source, bytes, lane);
     }
@@ -27,15 +27,15 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
 }
 
 /// Copies packs to packs, by `LANES` neighbouring threads, at least a warp, of which `lane` is the
-/// number of this one. `MOST` bytes are copied without a branch. A piece that does not begin at a
-/// pack lies in the tile as it lies in its line, so that each instruction copies whole lines. The
-/// bytes of the first and the last pack that are not copied become 0.
+/// number of this one. A piece that does not begin at a pack lies in the tile as it lies in its
+/// line, so that each instruction copies whole lines. The bytes of the first and the last pack that
+/// are not copied become 0.
 ///
 /// # Safety
 /// That of [`copy`].
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
-pub(crate) unsafe fn in_packs<T: Item, const LANES: u32, const MOST: u32>(
+pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
     target: *mut u8,
     source: u64,
     bytes: u32,
@@ -47,7 +47,7 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32, const MOST: u32>(
     let (first, last) = (shift.next_multiple_of(PACK), end / PACK * PACK);
     // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
     unsafe {
-        packs::<LANES, MOST>(target, from, first, last, lane);
+        packs::<LANES>(target, from, first, last, lane);
         if (shift | end).is_multiple_of(PACK) {
             return shift;
         }
@@ -91,19 +91,19 @@ unsafe fn in_words(target: *mut u8, source: u64, bytes: u32, lane: u32) {
         let mut done = 0;
         if source.is_multiple_of(PACK.into()) {
             done = bytes / PACK * PACK;
-            packs::<WARP, TILE_BYTES>(target, source, 0, done, lane);
+            packs::<WARP>(target, source, 0, done, lane);
         }
         let mut at = lane * WORD + done / LINE * LINE;
         while at - lane * WORD < bytes {
             control::keep_rolled();
             let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
-            each(at_once(WARP, TILE_BYTES), |i| {
+            each(at_once(WARP), |i| {
                 let further = i as u32 * WARP * WORD;
                 let is_there = done <= at + further && at + further < bytes;
                 let to = to.add(padded(further) as usize).cast::<u32>();
                 copy::word_if(to, (from + u64::from(further)) as *const u32, is_there);
             });
-            at += at_once(WARP, TILE_BYTES) as u32 * WARP * WORD;
+            at += at_once(WARP) as u32 * WARP * WORD;
         }
     }
 }
@@ -114,35 +114,29 @@ unsafe fn in_words(target: *mut u8, source: u64, bytes: u32, lane: u32) {
 /// That of [`copy`].
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
-unsafe fn packs<const LANES: u32, const MOST: u32>(
-    target: *mut u8,
-    source: u64,
-    first: u32,
-    last: u32,
-    lane: u32,
-) {
+unsafe fn packs<const LANES: u32>(target: *mut u8, source: u64, first: u32, last: u32, lane: u32) {
     let mut at = lane * PACK;
     // SAFETY: the caller's contract.
     unsafe {
         while at - lane * PACK < last {
             control::keep_rolled();
             let (to, from) = (target.add(padded(at) as usize), source + u64::from(at));
-            each(at_once(LANES, MOST), |i| {
+            each(at_once(LANES), |i| {
                 let further = i as u32 * LANES * PACK;
                 // Only the first copy of a lane may lie before the first pack.
                 let is_there = (i > 0 || first <= at) && at + further < last;
                 let to = to.add(padded(further) as usize).cast::<Pack>();
                 copy::pack_if(to, (from + u64::from(further)) as *const Pack, is_there);
             });
-            at += at_once(LANES, MOST) as u32 * LANES * PACK;
+            at += at_once(LANES) as u32 * LANES * PACK;
         }
     }
 }
 
-/// How many copies a lane starts one after the other: those of `most` bytes, which lie in one line
-/// more than they fill. Below sm_80 each of them needs registers.
+/// How many copies a lane starts one after the other: those of the longest tile, which lies in one
+/// line more than it fills. Below sm_80 each of them needs registers.
 #[inline(always)]
-fn at_once(lanes: u32, most: u32) -> usize {
-    let copies = (most + LINE).div_ceil(lanes * PACK) as usize;
+fn at_once(lanes: u32) -> usize {
+    let copies = (TILE_BYTES + LINE).div_ceil(lanes * PACK) as usize;
     if target::arch() >= 800 { copies } else { 1 }
 }
