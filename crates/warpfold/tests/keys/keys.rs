@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use rand::Rng;
-use warpfold::{Device, Key, Sum};
+use warpfold::{ArgMax, Device, Key, Sum};
 
 use super::{bits, kinds_of_lengths, seed::random, sums, support::devices, values};
 
@@ -46,7 +46,12 @@ where
 {
     for device in devices() {
         for (name, lengths) in kinds_of_lengths() {
-            check(&device, &keys::<N>(&lengths), &format!("{N} bytes, {name}"));
+            let (keys, name) = (keys::<N>(&lengths), format!("{N} bytes, {name}"));
+            check(&device, &keys, &name);
+            // Sums have kernels of their own for keys. A position has not, so that another kernel
+            // finds the runs.
+            let found = device.reduce_by_key(&keys, &values(keys.len()), ArgMax).unwrap();
+            assert_eq!((found.keys, found.counts), runs(&keys), "{name}: runs");
         }
     }
 }
@@ -130,20 +135,39 @@ fn floats_are_compared_bit_for_bit() {
     }
 }
 
-/// Up to 8192 keys for each multiprocessor have kernels of their own. One key more is reduced by
-/// others, with the same results.
+/// Keys in runs of 1 to 8, and in some of up to 3000.
+fn mixed<K>(n: usize, key: impl Fn(u32) -> K) -> Vec<K> {
+    let mut random = random();
+    let lengths = std::iter::repeat_with(|| match random.random_range(0..20) {
+        0 => random.random_range(1..3000),
+        _ => random.random_range(1..9),
+    });
+    let runs = lengths.zip(0..).flat_map(|(length, i)| std::iter::repeat_n(i, length));
+    runs.take(n).map(key).collect()
+}
+
+/// Up to 8192 keys of 16 bytes for each multiprocessor have kernels of their own. One key more is
+/// reduced by others, with the same results. Shorter keys are more.
 #[test]
 fn around_the_most_keys_of_a_small_array() {
     for device in devices() {
         let most = 8192 * device.class().multiprocessors() as usize;
-        let mut random = random();
-        let lengths = std::iter::repeat_with(|| match random.random_range(0..20) {
-            0 => random.random_range(1..3000),
-            _ => random.random_range(1..9),
-        });
-        let keys = lengths.zip(0u32..).flat_map(|(length, i)| std::iter::repeat_n(i, length));
-        let keys: Vec<u32> = keys.take(most + 1).collect();
+        let keys = mixed(most + 1, |i| u128::from(i) << 64);
         check(&device, &keys[..most], "the most keys");
         check(&device, &keys, "one key more");
+    }
+}
+
+/// The more keys there are, the larger are the windows of keys that a block takes: from 512 to
+/// 4096.
+#[test]
+fn windows_of_each_size() {
+    for device in devices() {
+        let windows = 4 * device.class().multiprocessors() as usize;
+        for n in [windows << 10, windows << 11, windows << 13] {
+            for n in [n - 1, n] {
+                check(&device, &mixed(n, |i| i), &format!("{n} keys"));
+            }
+        }
     }
 }

@@ -31,11 +31,8 @@ const FEWEST: u32 = 9;
 const RECORD: u64 = 2;
 /// The most windows of a warp that reduces what is left over: one for each lane.
 const MOST_OF_WARP: u32 = 32;
-/// The most keys for each multiprocessor. With more of them, runs of hundreds of keys take less
-/// time if one kernel finds all runs and another one reduces them. (bench/NOTEBOOK.md, attempt
-/// 120.)
-const MOST_OF_MULTIPROCESSOR: u64 = 1 << 13;
 /// How many windows there are at least for each multiprocessor, unless they have the fewest keys.
+/// If they have the most keys, there are twice as many.
 const WINDOWS_OF_MULTIPROCESSOR: u64 = 4;
 
 /// The kernels of an operation for runs of keys, loaded.
@@ -64,17 +61,30 @@ struct Windows {
     count: u32,
 }
 
+/// The most keys for each multiprocessor, of 2 to the power of `key_log` bytes, with values of 2 to
+/// the power of `log` bytes. With more of them, longer runs take less time if one kernel finds all
+/// runs and another one reduces them. (bench/NOTEBOOK.md, attempts 120 and 122.)
+const fn most_of_multiprocessor(key_log: u32, log: u32) -> u64 {
+    match (key_log, log) {
+        (..=2, 2) => 1 << 18,
+        (..=3, ..=2) => 1 << 17,
+        _ => 1 << 13,
+    }
+}
+
 impl Windows {
-    /// The windows of `n` keys of 2 to the power of `key_log` bytes, if a slot has `words` words.
-    /// `None` if there are less than two, which the kernels do not take, or so many that other
-    /// kernels are faster, or that the workspace has no room for what is known of their windows.
-    fn of(n: u64, key_log: u32, words: u64, multiprocessors: u32) -> Option<Self> {
-        if !(2..=MOST_OF_MULTIPROCESSOR * u64::from(multiprocessors)).contains(&n) {
+    /// The windows of `n` keys of 2 to the power of `key_log` bytes, with values of 2 to the power
+    /// of `log` bytes, if a slot has `words` words. `None` if there are less than two keys, which
+    /// the kernels do not take, or so many that other kernels are faster, or that the workspace has
+    /// no room for what is known of their windows.
+    fn of(n: u64, key_log: u32, log: u32, words: u64, multiprocessors: u32) -> Option<Self> {
+        let multiprocessors = u64::from(multiprocessors);
+        if !(2..=most_of_multiprocessor(key_log, log) * multiprocessors).contains(&n) {
             return None;
         }
-        let most = MOST.min(BYTES - key_log);
-        let wanted = WINDOWS_OF_MULTIPROCESSOR * u64::from(multiprocessors);
-        let log = (n / wanted).max(1).ilog2().clamp(FEWEST, most);
+        let wanted = WINDOWS_OF_MULTIPROCESSOR * multiprocessors;
+        let most = if n < (2 * wanted) << MOST { MOST - 1 } else { MOST };
+        let log = (n / wanted).max(1).ilog2().clamp(FEWEST, most.min(BYTES - key_log));
         let count = n.div_ceil(1 << log);
         // Each window has a record and two slots. The last word is a status.
         let is_room = count < (WORKSPACE_BYTES / 8).div_ceil(RECORD + 2 * words);
@@ -107,9 +117,9 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     ) -> Result<bool, Error> {
         let (n, multiprocessors) = (values.len, self.device().class().multiprocessors());
         let Some(keyed) = &self.keyed else { return Ok(false) };
-        let Some(windows) = Windows::of(n, key_log, O::SLOT_WORDS, multiprocessors) else {
-            return Ok(false);
-        };
+        let log = size_of::<T>().ilog2();
+        let windows = Windows::of(n, key_log, log, O::SLOT_WORDS, multiprocessors);
+        let Some(windows) = windows else { return Ok(false) };
         let shape = |blocks, threads| LaunchShape::linear(blocks, threads, 0).in_sequence();
         let records = stream.workspace();
         let args = [
@@ -126,7 +136,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
             Arg::Pointer(records),
         ];
         // 2 to this number are the bytes of the values of a window.
-        let width = windows.log + size_of::<T>().ilog2();
+        let width = windows.log + log;
         let slots = records + u64::from(windows.count) * RECORD * 8;
         let left = [
             Arg::Pointer(values.address),
@@ -157,12 +167,15 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
 mod tests {
     use super::*;
 
-    /// The most keys that a device of 132 multiprocessors takes in windows.
-    const LIMIT: u64 = MOST_OF_MULTIPROCESSOR * 132;
+    /// The most keys of 2 to the power of `key_log` bytes that a device of 132 multiprocessors
+    /// takes in windows, with values of 4 bytes.
+    fn limit(key_log: u32) -> u64 {
+        most_of_multiprocessor(key_log, 2) * 132
+    }
 
     #[test]
     fn windows_grow_with_the_number_of_keys() {
-        let of = |n| Windows::of(n, 2, 2, 132).map(|windows| (windows.log, windows.count));
+        let of = |n| Windows::of(n, 2, 2, 2, 132).map(|windows| (windows.log, windows.count));
         assert_eq!([of(0), of(1)], [None; 2]);
         for (n, count) in [(2, 1), (512, 1), (513, 2)] {
             assert_eq!(of(n), Some((9, count)), "{n} keys");
@@ -170,14 +183,37 @@ mod tests {
         let wanted = WINDOWS_OF_MULTIPROCESSOR * 132;
         assert_eq!(of((wanted << 10) - 1), Some((9, 2 * wanted as u32)));
         assert_eq!(of(wanted << 10), Some((10, wanted as u32)));
-        assert_eq!(of(LIMIT), Some((11, wanted as u32)));
-        assert_eq!(of(LIMIT + 1), None);
+        assert_eq!(of(wanted << 11), Some((11, wanted as u32)));
+        assert_eq!(of((wanted << 13) - 1), Some((11, 4 * wanted as u32)));
+        assert_eq!(of(wanted << 13), Some((12, 2 * wanted as u32)));
+        assert_eq!(of(limit(2)), Some((12, 16 * wanted as u32)));
+        assert_eq!(of(limit(2) + 1), None);
+    }
+
+    #[test]
+    fn long_keys_and_values_have_other_kernels_sooner() {
+        let most = |key_log, log| {
+            let fits = |n: &u64| Windows::of(*n, key_log, log, 2, 1).is_some();
+            (1..30).map(|log| 1 << log).filter(fits).max()
+        };
+        for (key_log, log, expected) in [
+            (0, 2, 18),
+            (2, 2, 18),
+            (3, 2, 17),
+            (4, 2, 13),
+            (2, 1, 17),
+            (3, 1, 17),
+            (4, 1, 13),
+            (0, 3, 13),
+        ] {
+            assert_eq!(most(key_log, log), Some(1 << expected), "2^{key_log} and 2^{log} bytes");
+        }
     }
 
     #[test]
     fn the_keys_of_a_window_fit_into_shared_memory() {
-        for (key_log, log) in [(0, 11), (1, 11), (2, 11), (3, 11), (4, 10)] {
-            let windows = Windows::of(LIMIT, key_log, 2, 132).unwrap();
+        for (key_log, log) in [(0, 12), (1, 12), (2, 12), (3, 11), (4, 10)] {
+            let windows = Windows::of(limit(key_log), key_log, 2, 2, 132).unwrap();
             assert_eq!(windows.log, log);
             assert!(windows.log + key_log <= BYTES);
         }
@@ -188,8 +224,9 @@ mod tests {
         for multiprocessors in [1, 132, 10_000, 1_000_000] {
             for words in [2, 4, 8, 24] {
                 let mut fitted = 0;
-                for n in (0..40).map(|log| 1u64 << log) {
-                    let Some(windows) = Windows::of(n, 4, words, multiprocessors) else { continue };
+                for n in (0..50).map(|log| 1u64 << log) {
+                    let windows = Windows::of(n, 3, 2, words, multiprocessors);
+                    let Some(windows) = windows else { continue };
                     let used = u64::from(windows.count) * (RECORD + 2 * words) * 8;
                     // The last word is a status.
                     assert!(used <= WORKSPACE_BYTES - 8, "{n} keys");
