@@ -48,8 +48,8 @@ where
         for (name, lengths) in kinds_of_lengths() {
             let (keys, name) = (keys::<N>(&lengths), format!("{N} bytes, {name}"));
             check(&device, &keys, &name);
-            // Sums have kernels of their own for keys. A position has not, so that another kernel
-            // finds the runs.
+            // Sums have kernels of their own for keys. `ArgMax` has none, so that the kernel which
+            // only finds runs is tested too.
             let found = device.reduce_by_key(&keys, &values(keys.len()), ArgMax).unwrap();
             assert_eq!((found.keys, found.counts), runs(&keys), "{name}: runs");
         }
@@ -146,8 +146,9 @@ fn mixed<K>(n: usize, key: impl Fn(u32) -> K) -> Vec<K> {
     runs.take(n).map(key).collect()
 }
 
-/// Up to 8192 keys of 16 bytes for each multiprocessor have kernels of their own. One key more is
-/// reduced by others, with the same results. Shorter keys are more.
+/// Up to 8192 keys of 16 bytes for each multiprocessor have kernels of their own. If there is one
+/// key more, other kernels reduce the array, with the same results. (The limit for shorter keys is
+/// higher, and a test of so many would take long on the simulator.)
 #[test]
 fn around_the_most_keys_of_a_small_array() {
     for device in devices() {

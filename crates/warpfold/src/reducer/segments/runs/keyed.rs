@@ -223,16 +223,18 @@ mod tests {
     fn the_workspace_has_room_for_records_and_slots() {
         for multiprocessors in [1, 132, 10_000, 1_000_000] {
             for words in [2, 4, 8, 24] {
-                let mut fitted = 0;
-                for n in (0..50).map(|log| 1u64 << log) {
-                    let windows = Windows::of(n, 3, 2, words, multiprocessors);
-                    let Some(windows) = windows else { continue };
-                    let used = u64::from(windows.count) * (RECORD + 2 * words) * 8;
-                    // The last word is a status.
-                    assert!(used <= WORKSPACE_BYTES - 8, "{n} keys");
-                    fitted += 1;
+                for key_log in [2, 3, 4] {
+                    let mut fitted = 0;
+                    for n in (0..50).map(|log| 1u64 << log) {
+                        let windows = Windows::of(n, key_log, 2, words, multiprocessors);
+                        let Some(windows) = windows else { continue };
+                        let used = u64::from(windows.count) * (RECORD + 2 * words) * 8;
+                        // The last word is a status.
+                        assert!(used <= WORKSPACE_BYTES - 8, "{n} keys");
+                        fitted += 1;
+                    }
+                    assert!(fitted > 12, "{multiprocessors} multiprocessors, {words} words");
                 }
-                assert!(fitted > 12, "{multiprocessors} multiprocessors, {words} words");
             }
         }
     }
