@@ -14,66 +14,108 @@ const TEAM: u32 = 2;
 /// Tiles of a task.
 const TASK: u32 = 2;
 
-/// Neighbouring columns, each of which is reduced. One column is a row in one piece.
-#[derive(Clone, Copy, Debug)]
-struct Columns {
-    count: u32,
-    length: u32,
+/// How the rows of a matrix lie in memory, and how the kernel is told to read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Each row is one piece.
+    Piece,
+    /// Each row is one piece, and each tile begins at a pack.
+    AlignedPiece,
+    /// Rows are columns, which are copied in units.
+    Units,
+    /// Rows are columns, which are read into registers.
+    Registers,
 }
 
-/// A long row and 32 columns in tiles, with several teams and a last tile that is not whole.
-const IN_TILES: [Columns; 2] =
-    [Columns { count: 1, length: 40_037 }, Columns { count: 32, length: 1300 }];
-/// The same for columns in registers.
-const IN_REGISTERS: Columns = Columns { count: 64, length: 1300 };
+/// Rows that are summed.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    count: u32,
+    length: u32,
+    way: Way,
+}
 
-impl Columns {
-    fn value(self, column: u32, step: u32) -> f32 {
-        ((step * self.count + column) % 7) as f32
+impl Rows {
+    const fn new(count: u32, length: u32, way: Way) -> Self {
+        Self { count, length, way }
+    }
+
+    fn are_columns(self) -> bool {
+        matches!(self.way, Way::Units | Way::Registers)
+    }
+
+    /// The elements, as they lie in memory.
+    fn values(self) -> Vec<f32> {
+        (0..self.count * self.length).map(|i| (i % 7) as f32).collect()
     }
 
     /// The sums, which are whole numbers.
     fn expected(self) -> Vec<f32> {
-        let sum = |column| (0..self.length).map(|step| self.value(column, step)).sum();
-        (0..self.count).map(sum).collect()
+        let Self { count, length, .. } = self;
+        let values = self.values();
+        let place =
+            |row, step| if self.are_columns() { step * count + row } else { row * length + step };
+        let sum = |row| (0..length).map(|step| values[place(row, step) as usize]).sum();
+        (0..count).map(sum).collect()
     }
 
     /// What a launch says of its tiles: rows, steps, bytes from a row and from a step to the next,
     /// lanes of a row, the staging, bytes of a unit, and the logarithm of the units of a line.
     fn tile(self) -> [u32; 8] {
-        match self.count {
-            1 => [1, 1024, 0, 4, 32, 0, 4, 0],
-            32 => [32, 32, 4, 128, 1, 1, 16, 3],
-            _ => [64, 32, 0, 0, 1, 5, 8, 0],
+        match self.way {
+            Way::Piece => [1, 1024, 0, 4, 32, 0, 4, 0],
+            Way::AlignedPiece if self.is_short() => {
+                let in_tile = 1024 / self.length;
+                [in_tile, self.length, 4 * self.length, 4, self.length.div_ceil(32), 6, 4, 0]
+            }
+            Way::AlignedPiece => [1, 1024, 0, 4, 32, 6, 4, 0],
+            Way::Units => [32, 32, 4, 128, 1, 1, 16, 3],
+            Way::Registers => [64, 32, 0, 0, 1, 5, 8, 0],
         }
     }
 
-    /// Sizes and strides in bytes: those of the rows, which count units if there are several, and
+    /// Whether a tile has whole rows.
+    fn is_short(self) -> bool {
+        self.length <= 1024
+    }
+
+    /// Sizes and strides in bytes: those of the rows, which count units if they are columns, and
     /// those of the steps.
     fn dims(self) -> [(u32, u32); 2] {
+        let Self { count, length, .. } = self;
         let [.., unit, _] = self.tile();
-        let row =
-            if self.count == 1 { (1, 4 * self.length) } else { (4 * self.count / unit, unit) };
-        [row, (self.length, 4 * self.count)]
+        if self.are_columns() {
+            [(4 * count / unit, unit), (length, 4 * count)]
+        } else {
+            [(count, 4 * length), (length, 4)]
+        }
     }
 }
 
-fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
+/// A long row and 32 columns in tiles, with several teams and a last tile that is not whole.
+const IN_TILES: [Rows; 2] = [Rows::new(1, 40_037, Way::Piece), Rows::new(32, 1300, Way::Units)];
+/// The same for columns in registers.
+const IN_REGISTERS: Rows = Rows::new(64, 1300, Way::Registers);
+/// The same for a row whose tiles begin at packs.
+const LONG_AND_ALIGNED: Rows = Rows::new(1, 40_037, Way::AlignedPiece);
+/// Rows of which a tile has several. The last tile is not whole.
+const SHORT_AND_ALIGNED: Rows = Rows::new(100, 64, Way::AlignedPiece);
+
+fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
     let kernel = module.kernel(ENTRY).unwrap();
-    let Columns { count, length } = columns;
-    let values: Vec<f32> = (0..length)
-        .flat_map(|step| (0..count).map(move |column| columns.value(column, step)))
-        .collect();
-    let [tile_rows, tile_steps, row_step, step, lanes, staging, unit, fast] = columns.tile();
+    let Rows { count, length, .. } = rows;
+    let [tile_rows, tile_steps, row_step, step, lanes, staging, unit, fast] = rows.tile();
+    let groups = count.div_ceil(tile_rows);
     let tiles = length.div_ceil(tile_steps);
-    let tasks = tiles.div_ceil(TASK);
-    let teams = tasks.div_ceil(1 << TEAM);
-    assert!(teams > 1);
+    let (task, team) = if tiles == 1 { (1, 0) } else { (TASK, TEAM) };
+    let tasks = tiles.div_ceil(task);
+    let teams = tasks.div_ceil(1 << team);
+    assert!(teams > 1 || groups > 1);
 
     let memory = Memory::checked(4 << 20);
     let upload = |bytes: &[u8]| upload(&memory, bytes);
-    let input = upload(bytemuck::cast_slice(&values));
+    let input = upload(bytemuck::cast_slice(&rows.values()));
     let output = memory.alloc(u64::from(4 * count)).unwrap();
     let slots = upload(&vec![0; (8 * teams * tile_rows) as usize]);
     let small = [
@@ -82,12 +124,12 @@ fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
         row_step,
         step,
         tiles,
-        TASK,
+        task,
         tasks,
-        1,
-        TEAM,
+        groups,
+        team,
         lanes,
-        (1 << 16) / lanes,
+        (1u32 << 16).div_ceil(lanes),
         staging,
         unit,
         fast,
@@ -99,25 +141,34 @@ fn run(ptx: &str, columns: Columns, seed: Option<u64>) -> Outcome {
     args.extend(small.map(Arg::U32));
     // The kernel takes nine dimensions.
     let rest = std::iter::repeat_n((1, 0), 7);
-    for (size, stride) in columns.dims().into_iter().chain(rest) {
+    for (size, stride) in rows.dims().into_iter().chain(rest) {
         args.extend([Arg::U64(size.into()), Arg::I64(stride.into())]);
     }
     let config = LaunchConfig {
         seed,
         // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
-        ..LaunchConfig::new(teams, THREADS)
+        ..LaunchConfig::new((groups * teams).div_ceil(4 >> team), THREADS)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
     Outcome::new(&checked, || {
         let mut sums = vec![0.0; count as usize];
         memory.read(output, bytemuck::cast_slice_mut(&mut sums)).unwrap();
-        sums == columns.expected()
+        sums == rows.expected()
     })
 }
 
+/// Of aligned tiles of whole rows, of other aligned tiles, and of all others, in this order.
+const NO_WAIT_FOR_ROWS: Mutant =
+    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 1, 3), "//");
+const NO_WAIT_FOR_PART: Mutant =
+    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 2, 3), "//");
 const NO_WAIT: Mutant =
-    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 1, 1), "//");
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 3), "//");
+const NO_WARP_BARRIER_FOR_ROWS: Mutant =
+    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 1, 11), "//");
+const NO_WARP_BARRIER_FOR_PART: Mutant =
+    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 11), "//");
 const NO_BARRIER: Mutant =
     Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 2), "//");
 
@@ -132,4 +183,12 @@ fn mutants_of_the_kernel_for_rows_are_found() {
 #[test]
 fn a_mutant_of_columns_in_registers_is_found() {
     all_are_found(ENTRY, &[NO_BARRIER], |ptx, seed| run(ptx, IN_REGISTERS, seed));
+}
+
+#[test]
+fn mutants_of_aligned_tiles_are_found() {
+    let mutants = [NO_WAIT_FOR_PART, NO_WARP_BARRIER_FOR_PART, NO_BARRIER];
+    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, LONG_AND_ALIGNED, seed));
+    let mutants = [NO_WAIT_FOR_ROWS, NO_WARP_BARRIER_FOR_ROWS];
+    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, SHORT_AND_ALIGNED, seed));
 }

@@ -123,6 +123,17 @@ fn usual_shapes() {
             (vec![12, 100], vec![1, 0]),
             (vec![9, 1, 1, 50], vec![-1, 1]),
             (vec![70_000, 2], vec![0]),
+            // Few columns of many tiles, which are narrower where the array fits into a cache.
+            (vec![3000, 64], vec![0]),
+            (vec![700, 130], vec![0]),
+            // Short and long rows of whole packs, and tiles that end within a pack.
+            (vec![3000, 4], vec![1]),
+            (vec![1500, 24], vec![1]),
+            (vec![101, 33], vec![1]),
+            (vec![13, 1024], vec![1]),
+            (vec![5, 8192], vec![1]),
+            (vec![3, 20_480], vec![1]),
+            (vec![2, 5001], vec![1]),
             // The two parts of complex numbers, and the channels of images.
             (vec![40, 33, 2], vec![1]),
             (vec![3, 700, 3], vec![1]),

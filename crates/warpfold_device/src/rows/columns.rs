@@ -52,11 +52,11 @@ pub(super) fn place(buffer: *mut u8, words: usize, column: u32, lane: u32) -> *m
 }
 
 /// How many lanes of a team finish a column together, if lanes take so many columns. Where a column
-/// has more than 16 teams, all lanes of the team have work.
+/// has more than 4 teams, all lanes of the team have work.
 #[inline(always)]
 pub(super) fn lanes_of_column(plan: &Plan, columns: u32) -> u32 {
     let all = (plan.lanes << plan.team) / columns;
-    if plan.tasks > 16 << plan.team { all.clamp(1, WARP) } else { 1 }
+    if plan.tasks > 4 << plan.team { all.clamp(1, WARP) } else { 1 }
 }
 
 /// The logarithm of a power of two.

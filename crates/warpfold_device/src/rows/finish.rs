@@ -1,5 +1,6 @@
 //! How the tasks of a row meet: the last task of each 32 polls the slots of the others.
 
+use super::columns::log;
 use super::tree;
 use crate::Reduction;
 use crate::unroll::each;
@@ -99,8 +100,9 @@ impl Meeting {
                     }
                     return (acc, false);
                 }
-                // Each lane of a row takes as many of the 32, and this task is the last of them.
-                let share = WARP >> lanes.trailing_zeros();
+                // Each lane of a row takes as many of up to 32, and this task is the last of them.
+                let leaves = 1 << (u32::BITS - before.leading_zeros());
+                let share = if lanes == WARP { 1 } else { (leaves >> log(lanes)).max(1) };
                 let first = (self.lane & (lanes - 1)) * share;
                 let count = share.min(before + 1);
                 let words = acc.to_words();

@@ -13,6 +13,10 @@
 //! *Columns.* Rows that are neighbours in memory need no shared memory: a lane reads the elements
 //! of a few of them into registers ([`columns`]). The packs and the parts are the same.
 //!
+//! *Aligned pieces.* Of most tiles a warp needs to know little: they are one piece of memory, and
+//! begin at a pack. For these the kernel has a short way to the first copy (`aligned`). The packs
+//! and the parts are the same.
+//!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
 //! each, so that the buffers of a block take no more room. All that the second array needs is
@@ -53,6 +57,7 @@
 //! - A kernel of [`row_pairs!`](crate::row_pairs!) also takes the address of the second array, and
 //!   a [`Layout`] and [`Dim`]s of its own for it. Tiles and parts have half as many bytes.
 
+mod aligned;
 pub mod columns;
 pub(crate) mod finish;
 mod part;
@@ -265,6 +270,9 @@ pub enum Staging {
     /// kept dimension counts the units of lanes, and its stride is that of units. No part of a row
     /// crosses the end of the first reduced dimension.
     Columns = 5,
+    /// As [`Piece`](Self::Piece), and each tile begins at a pack. There are two dimensions, and the
+    /// kernel is one that knows [`Columns`](Self::Columns).
+    AlignedPiece = 6,
 }
 
 /// A tile, by what it belongs to.
@@ -360,6 +368,14 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
+    let is_aligned = aligned::is_known::<S, R>() && plan.staging == Staging::AlignedPiece as u32;
+    let aligned = || aligned::Worker::new(dims[0].stride, tid);
+    if is_aligned && plan.tiles == 1 {
+        let number = thread::block_idx_x() * WARPS + warp_of_block;
+        // SAFETY: the launch's contract. All warps take this branch.
+        unsafe { aligned().rows::<S, R>(input, output, slots, number, &plan) };
+        return;
+    }
     let table = (&raw mut TABLE).cast::<u64>();
     let second_table = if is_pair { (&raw mut SECOND_TABLE).cast::<u64>() } else { table };
     // SAFETY: shared memory has these places; each thread writes places of its own before the
@@ -368,7 +384,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     unsafe {
         let is_matrix = plan.is_matrix();
         let second_is_matrix = !is_pair || second.is_matrix();
-        if !is_matrix || !second_is_matrix {
+        if !is_aligned && (!is_matrix || !second_is_matrix) {
             if tid == 0 {
                 each(DIMS, |i| {
                     *table.add(2 * i) = dims[i].size;
@@ -407,7 +423,15 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         let mut here = Tile { group: place.group, task: place.task, number: 0 };
         // Each way has a loop of its own. In a common loop the values that one way needs take
         // registers of the other one too, and ptxas spills them.
-        if are_columns {
+        if is_aligned {
+            #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
+            while has_task {
+                control::keep_rolled();
+                aligned().part_of_row::<S, R>(input, output, slots, stack, here, &plan);
+                let Some(next) = here.next(&plan) else { break };
+                here = next;
+            }
+        } else if are_columns {
             #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
             while has_task {
                 control::keep_rolled();

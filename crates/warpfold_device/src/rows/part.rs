@@ -54,10 +54,8 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     let packs = count / S::PER_PACK as u32;
     let at = shift + row * plan.row_step + first * plan.step;
     let second_at = second_shift + row * second.row_step + first * second.step;
-    let position = |number: u32| {
-        let index = here.step(plan) + u64::from(first + number);
-        Position { block: (index >> 32) as u32, number: index as u32 }
-    };
+    // No closure has the plan, because LLVM may make a function of a long one.
+    let index = here.step(plan) + u64::from(first);
     // Most parts are whole. A lane that reads several packs of such a part at once waits for shared
     // memory once. Older devices have too few registers for that, and packs of many narrow elements
     // gain nothing, because their arithmetic takes longer than the wait. Nor is there a gain if a
@@ -67,22 +65,18 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
         && size_of::<S::Element>() >= WORD as usize
         && count == most
         && !R::IN_ANY_ORDER;
-    let full = |packs: [Pack; PACKS]| {
-        let mut kept = R::start();
-        each(PACKS, |i| kept = R::pack(kept, source.packs([packs[i]; 2]), i as u32));
-        R::finish(kept, position(0))
-    };
     let size = size_of::<S::Element>() as u32;
     let begin = shift | plan.row_step;
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
         if is_full && plan.step == size {
             if begin.is_multiple_of(PACK) {
-                return full(if begin.is_multiple_of(LINE) {
+                let packs = if begin.is_multiple_of(LINE) {
                     reader::line(tile, at)
                 } else {
                     reader::packs(tile, at)
-                });
+                };
+                return whole::<S, R>(source, packs, index);
             }
             // All packs and the words beside them would need too many registers.
             let mut kept = R::start();
@@ -93,12 +87,13 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
                     kept = R::pack(kept, source.packs([packs[k]; 2]), first + k as u32);
                 });
             });
-            return R::finish(kept, position(0));
+            return R::finish(kept, position(index, 0));
         }
         if is_full && plan.step == WARP * size {
-            return full(reader::column::<S::Element>(tile, at));
+            return whole::<S, R>(source, reader::column::<S::Element>(tile, at), index);
         }
-        let mut kept = if R::IN_ANY_ORDER { R::resume(before, position(0)) } else { R::start() };
+        let mut kept =
+            if R::IN_ANY_ORDER { R::resume(before, position(index, 0)) } else { R::start() };
         if packs > 0 {
             let reader = |tile: *const u8, at: u32, begin: u32, step: u32| {
                 let are_packs = step == size && begin.is_multiple_of(PACK);
@@ -120,7 +115,7 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
                 place += 1;
             }
         }
-        let mut acc = R::finish(kept, position(0));
+        let mut acc = R::finish(kept, position(index, 0));
         let mut item = packs * S::PER_PACK as u32;
         let mut at = at + item * plan.step;
         let mut second_at = second_at + item * second.step;
@@ -131,10 +126,29 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
                 both[1] = reader::element::<S::Element>(second_tile, second_at);
                 second_at += second.step;
             }
-            acc = R::append_item(acc, source.items(both), position(item));
+            acc = R::append_item(acc, source.items(both), position(index, item));
             item += 1;
             at += plan.step;
         }
         acc
     }
+}
+
+/// The accumulator of a part of whole packs, whose first element has this number in its row.
+#[inline(always)]
+fn whole<S: RowSource, R: Reduction<Source = S>>(
+    source: S,
+    packs: [Pack; PACKS],
+    index: u64,
+) -> R::Acc {
+    let mut kept = R::start();
+    each(PACKS, |i| kept = R::pack(kept, source.packs([packs[i]; 2]), i as u32));
+    R::finish(kept, position(index, 0))
+}
+
+/// The position of the element that is so many places behind the one with the number `index`.
+#[inline(always)]
+fn position(index: u64, further: u32) -> Position {
+    let index = index + u64::from(further);
+    Position { block: (index >> 32) as u32, number: index as u32 }
 }

@@ -16,6 +16,8 @@ pub(super) const WARP: u64 = 32;
 pub(super) const UNITS: [u64; 3] = [16, 8, WORD];
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
+/// Bytes of a pack.
+const PACK: u64 = 16;
 /// Bytes of a sector, which is what a request to memory brings at least.
 const SECTOR: u64 = 32;
 /// Threads of a block. `warpfold_device::rows::THREADS`.
@@ -62,6 +64,7 @@ pub(super) enum Staging {
     RowElements = 3,
     StepElements = 4,
     Columns = 5,
+    AlignedPiece = 6,
 }
 
 /// The tile of a launch, and the dimensions as its staging counts them.
@@ -126,6 +129,20 @@ pub(super) fn columns_of_lane(bytes: u64, words: u64) -> u64 {
     if (count + 1) * words <= LANE_WORDS { count } else { 0 }
 }
 
+/// Bytes of an array that is likely to be in a cache: half of an H100's second-level cache.
+const CACHED: u64 = 24 << 20;
+
+/// Bytes of a run of neighbouring columns that is narrow, but not too narrow for a cache.
+const NARROW: u64 = 64;
+
+/// If a column in a cache has more tiles than this, the tiles become narrower.
+const MOST_CACHED_TILES: u64 = 16;
+
+/// With so many tiles, of which each column has so many, lanes read them as columns, also if not
+/// each multiprocessor has a tile.
+const LEAST_TILES: u64 = 16;
+const LEAST_TILES_OF_COLUMN: u64 = 4;
+
 /// The most tiles of a task of such columns, for which there is room in the stacks.
 fn most_tiles_of_columns(columns: u64, words: u64) -> u64 {
     let levels = (LANE_WORDS / words - columns) / columns;
@@ -133,8 +150,8 @@ fn most_tiles_of_columns(columns: u64, words: u64) -> u64 {
 }
 
 /// The tile for a layout whose neighbouring rows are neighbours in memory, if lanes can read them
-/// as columns, and if each multiprocessor has a tile. Without shared memory a lane goes through
-/// more steps, so that few columns take longer. An accumulator has `words` words.
+/// as columns, and if there are enough tiles. Without shared memory a lane goes through more steps,
+/// so that few columns take longer. An accumulator has `words` words.
 fn columns(
     layout: &Layout,
     bytes: u64,
@@ -144,6 +161,7 @@ fn columns(
 ) -> Option<Tile> {
     let columns = columns_of_lane(bytes, words);
     let in_part = PART_BYTES / bytes;
+    let row_bytes = layout.length().saturating_mul(bytes);
     let step = layout.reduced[0];
     // Shorter rows have no part whose loads are under way together.
     let are_long = layout.length() >= in_part
@@ -156,11 +174,22 @@ fn columns(
     let unit = columns * bytes;
     let (kept, reduced) = with_unit(layout, bytes, address, true, unit)?;
     let units = layout.rows() / columns;
-    let across = units.next_power_of_two().min(WARP);
+    let mut across = units.next_power_of_two().min(WARP);
+    // In a cache, where narrow runs cost little, a tile has fewer columns and more steps, so that
+    // fewer teams have to meet.
+    let is_cached = layout.rows().saturating_mul(row_bytes) <= CACHED;
+    while is_cached
+        && across * unit > NARROW
+        && layout.length().div_ceil(WARP / across * in_part) > MOST_CACHED_TILES
+    {
+        across /= 2;
+    }
     let lanes = WARP / across;
     let (rows, steps) = (across * columns, lanes * in_part);
-    let tiles = layout.rows().div_ceil(rows).saturating_mul(layout.length().div_ceil(steps));
-    if tiles < multiprocessors.into() {
+    let of_column = layout.length().div_ceil(steps);
+    let tiles = layout.rows().div_ceil(rows).saturating_mul(of_column);
+    let are_enough = tiles >= LEAST_TILES && of_column >= LEAST_TILES_OF_COLUMN;
+    if !are_enough && tiles < multiprocessors.into() {
         return None;
     }
     Some(Tile {
@@ -200,14 +229,28 @@ pub(super) fn tile(
     let whole_lanes = length.div_ceil(in_part).max(1);
     let at_once = (WARP / whole_lanes).max(1);
 
+    // Most such tiles begin at packs, and take less time if the kernel knows that.
+    let is_known = columns.is_some_and(|words| columns_of_lane(bytes, words) > 0);
+    let aligned = |tile: Tile| {
+        let distance = row.stride.unsigned_abs().saturating_mul(tile.rows);
+        let is_aligned = is_single(&layout.kept)
+            && address.is_multiple_of(PACK)
+            && (layout.rows() <= tile.rows || distance.is_multiple_of(PACK));
+        let staging = if is_known && is_aligned { Staging::AlignedPiece } else { tile.staging };
+        Tile { staging, ..tile }
+    };
     // Rows in one piece: long ones each by itself, short ones several at a time.
     if is_single(&layout.reduced) && (is_next(step) || length <= 1) {
         let is_packed = is_single(&layout.kept) && row.stride == row_bytes as i64;
         if row_bytes > TILE_BYTES {
-            return piece(layout, 1, WARP * in_part, (0, bytes), WARP);
+            return aligned(piece(layout, 1, WARP * in_part, (0, bytes), WARP));
         }
         if is_packed || row_bytes > TILE_BYTES / 2 {
             let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
+            // Many short rows take a warp several passes. If there are few tiles, smaller ones keep
+            // more warps at work.
+            let most =
+                if row_bytes <= PART_BYTES / 2 && share < 2 * most { most / 2 } else { most };
             // Whole passes of the warp, unless these leave much of a tile empty and more rows leave
             // few lanes without work.
             let in_passes = most - most % at_once;
@@ -217,7 +260,7 @@ pub(super) fn tile(
             let rows = whole.min(share.next_multiple_of(at_once));
             // A row alone begins where the tile does.
             let row_step = if rows == 1 { 0 } else { row_bytes };
-            return piece(layout, rows, length, (row_step, bytes), whole_lanes);
+            return aligned(piece(layout, rows, length, (row_step, bytes), whole_lanes));
         }
     }
     let columns =
@@ -442,6 +485,16 @@ mod tests {
                 check_columns(&tile, *bytes, words);
                 continue;
             }
+            if tile.staging == Staging::AlignedPiece {
+                assert!(columns.is_some() && tile.step == *bytes, "{tile:?}");
+                assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
+                // Each tile begins at a pack.
+                for group in 0..rows.div_ceil(tile.rows).min(50) {
+                    let row = (group * tile.rows) as i64;
+                    let begin = address.wrapping_add_signed(row.wrapping_mul(tile.kept[0].stride));
+                    assert!(begin.is_multiple_of(PACK), "{tile:?} from {address} on");
+                }
+            }
             // A tile and its padding fit, and the lanes of a row hold its steps.
             let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
             assert!(extent <= TILE_BYTES, "{tile:?}");
@@ -469,7 +522,7 @@ mod tests {
             let unit = tile.unit << tile.fast;
             match tile.staging {
                 // Columns have been checked.
-                Staging::Piece | Staging::Columns => {}
+                Staging::Piece | Staging::AlignedPiece | Staging::Columns => {}
                 Staging::RowUnits | Staging::RowElements => {
                     assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
                 }
@@ -485,6 +538,45 @@ mod tests {
                 assert_eq!((number * lane_share(lanes)) >> SHARE, number / lanes);
             }
         }
+    }
+
+    /// The tile of a matrix of so many 32-bit elements, whose first one is at `address`, reduced
+    /// along an axis, on a device that knows all ways.
+    fn tile_of([rows, length]: [u64; 2], axis: usize, address: u64) -> Tile {
+        let near = |size| Dims::from_slice(&[Dim { size, stride: 4 }]);
+        let far = |size| Dims::from_slice(&[Dim { size, stride: 4 * length as i64 }]);
+        let (kept, reduced) =
+            if axis == 1 { (far(rows), near(length)) } else { (near(length), far(rows)) };
+        tile(&Layout { kept, reduced }, 4, address, Some(2), MOST_ROWS, 132)
+    }
+
+    #[test]
+    fn rows_in_tiles_that_begin_at_packs_take_the_short_way() {
+        let staging = |shape, address| tile_of(shape, 1, address).staging;
+        // The rows of a tile together are whole packs, or there is a single tile.
+        for shape in [[1000, 1], [1000, 4], [5, 7], [100_000, 34], [999, 100], [4096, 1024]] {
+            assert_eq!(staging(shape, 256), Staging::AlignedPiece, "{shape:?}");
+            assert_eq!(staging(shape, 260), Staging::Piece, "{shape:?}");
+        }
+        // A row has several tiles.
+        assert_eq!(staging([3, 5000], 0), Staging::AlignedPiece);
+        assert_eq!(staging([1, 4097], 0), Staging::AlignedPiece);
+        assert_eq!(staging([3, 4097], 0), Staging::Piece);
+    }
+
+    #[test]
+    fn columns_in_a_cache_have_narrow_tiles() {
+        let shape_of = |shape| {
+            let tile = tile_of(shape, 0, 0);
+            (tile.staging, tile.rows, tile.steps)
+        };
+        assert_eq!(shape_of([65536, 1024]), (Staging::Columns, 64, 32));
+        assert_eq!(shape_of([4096, 1024]), (Staging::Columns, 16, 128));
+        assert_eq!(shape_of([1024, 1024]), (Staging::Columns, 32, 64));
+        assert_eq!(shape_of([256, 4096]), (Staging::Columns, 64, 32));
+        assert_eq!(shape_of([128, 512]), (Staging::Columns, 64, 32));
+        // There are 8 tiles.
+        assert_eq!(shape_of([128, 128]).0, Staging::RowUnits);
     }
 
     proptest! {

@@ -34,7 +34,6 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
 /// # Safety
 /// That of [`copy`].
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
 pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
     target: *mut u8,
     source: u64,
@@ -43,24 +42,44 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
 ) -> u32 {
     let shift = if source.is_multiple_of(PACK.into()) { 0 } else { source as u32 % LINE };
     let (from, end) = (source - u64::from(shift), shift + bytes);
-    // The bytes in whole packs begin at `first` and end at `last`.
-    let (first, last) = (shift.next_multiple_of(PACK), end / PACK * PACK);
-    // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
+    // SAFETY: the caller's contract.
     unsafe {
-        packs::<LANES>(target, from, first, last, lane);
-        if (shift | end).is_multiple_of(PACK) {
-            return shift;
+        packs::<LANES>(target, from, shift.next_multiple_of(PACK), end / PACK * PACK, lane);
+        if !(shift | end).is_multiple_of(PACK) {
+            cut::<T>(target, from, (shift, end), lane);
         }
-        // The first lanes take what is before the first whole pack, and the next ones what is
-        // behind the last one: each an element, or a word of one.
-        let size = (size_of::<T>() as u32).min(WORD);
-        let in_pack = PACK / size;
-        let is_head = lane < in_pack;
-        let is_cut = if is_head { first > shift } else { first <= last && last < end };
-        let pack = if is_head { first.wrapping_sub(PACK) } else { last };
-        if lane < 2 * in_pack && is_cut {
-            let at = pack + lane % in_pack * size;
-            let is_there = shift <= at && at < end;
+    }
+    shift
+}
+
+/// Copies what is before the first whole pack of the bytes from `begin` to `end` behind `from`, and
+/// what is behind the last one. `from` is at a pack, and the bytes of both packs that are not
+/// copied become 0.
+///
+/// # Safety
+/// That of [`copy`], for the elements from `begin` to `end`.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "words are copied to their boundaries")]
+pub(in crate::rows) unsafe fn cut<T: Item>(
+    target: *mut u8,
+    from: u64,
+    (begin, end): (u32, u32),
+    lane: u32,
+) {
+    // The bytes in whole packs begin at `first` and end at `last`.
+    let (first, last) = (begin.next_multiple_of(PACK), end / PACK * PACK);
+    // The first lanes take what is before the first whole pack, and the next ones what is behind
+    // the last one: each an element, or a word of one.
+    let size = (size_of::<T>() as u32).min(WORD);
+    let in_pack = PACK / size;
+    let is_head = lane < in_pack;
+    let is_cut = if is_head { first > begin } else { first <= last && last < end };
+    let pack = if is_head { first.wrapping_sub(PACK) } else { last };
+    if lane < 2 * in_pack && is_cut {
+        let at = pack + lane % in_pack * size;
+        let is_there = begin <= at && at < end;
+        // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
+        unsafe {
             let (to, from) = (target.add(padded(at) as usize), from + u64::from(at));
             if size == WORD {
                 copy::word_if(to.cast(), from as *const u32, is_there);
@@ -76,7 +95,6 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
             }
         }
     }
-    shift
 }
 
 /// Copies words, and packs if they lie at packs, to the beginning of the tile.

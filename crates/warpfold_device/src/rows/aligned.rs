@@ -1,0 +1,185 @@
+//! Tiles that are one piece of memory and begin at a pack.
+//!
+//! Most rows in use are like that. A warp then needs to know little before it starts the first
+//! copy, because the compiler knows most of the plan. The general way takes twice as many
+//! instructions for a tile, most of them before its first copy. Where an array lies in the cache,
+//! that is a large part of the time.
+//!
+//! All operations come in the same order as in the general way, so the bits of the results are the
+//! same.
+
+use super::part::{self, Share};
+use super::source::RowSource;
+use super::stage::piece;
+use super::{
+    BUFFER, PACK, Plan, Staging, TILE_BYTES, TILES, Tile, Tiles, columns, index, padded, team, tree,
+};
+use crate::Reduction;
+use crate::item::{Item, Pack};
+use crate::unroll::each;
+use crate::warp::WARP;
+use cuda_std::ext::{control, copy, grid, target};
+use cuda_std::warp;
+
+/// How many packs of a tile each lane copies.
+const COPIES: usize = (TILE_BYTES / (WARP * PACK)) as usize;
+
+/// Whether the kernel has a way for such tiles: if it has one for [`columns`]. The host decides in
+/// the same way.
+#[inline(always)]
+pub(super) fn is_known<S: RowSource, R: Reduction<Source = S>>() -> bool {
+    target::arch() >= 900 && columns::columns::<S, R>() > 0
+}
+
+/// What a warp needs to reduce such tiles.
+#[derive(Clone, Copy)]
+pub(super) struct Worker {
+    /// Bytes from a row to the next.
+    stride: u64,
+    /// The buffer of the warp.
+    tile: *mut u8,
+    lane: u32,
+}
+
+impl Worker {
+    /// For the warp of thread number `tid` of the block, and rows that lie `stride` bytes apart.
+    #[inline(always)]
+    pub(super) fn new(stride: i64, tid: u32) -> Self {
+        let tile = (&raw mut TILES).cast::<u8>().wrapping_add((tid / WARP) as usize * BUFFER);
+        Self { stride: stride as u64, tile, lane: tid % WARP }
+    }
+
+    /// Reduces the rows of tile number `number` of a launch whose tiles have whole rows, if there
+    /// is such a tile.
+    ///
+    /// # Safety
+    /// The whole warp calls this before it has waited for the launch before. The launch keeps
+    /// [its contract](super#the-launchs-contract), with [`Staging::AlignedPiece`].
+    #[inline(always)]
+    pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
+        self,
+        source: S,
+        output: *mut R::Raw,
+        slots: *mut u64,
+        number: u32,
+        plan: &Plan,
+    ) {
+        let size = size_of::<S::Element>() as u32;
+        // What the compiler knows here is not computed.
+        let plan = &Plan { tiles: 1, task: 1, tasks: 1, team: 0, ..known(plan, size) };
+        let first = plan.first + u64::from(number) * u64::from(plan.tile_rows);
+        let rows = plan.rows.saturating_sub(first).min(plan.tile_rows.into()) as u32;
+        let from = source.addresses()[0].wrapping_add(first.wrapping_mul(self.stride));
+        let bytes = (rows.max(1) - 1) * plan.row_step + plan.tile_steps * size;
+        grid::wait_for_dependencies();
+        if rows == 0 {
+            return;
+        }
+        // SAFETY: a tile of `rows` rows has so many bytes. All lanes take the same branches, except
+        // the one that writes a result.
+        unsafe {
+            self.copy::<S::Element>(from, bytes);
+            // This is computed while the copies are under way.
+            let share = Share::new(control::anew(self.lane), plan);
+            copy::wait();
+            warp::sync_warp(u32::MAX);
+            let tiles = Tiles { start: [self.tile; 2], shift: [0; 2] };
+            let here = Tile { group: number, task: 0, number: 0 };
+            // Where rows have a power of two of lanes, nobody reads what a lane makes of a part of
+            // another row. So such a lane need not choose, and all lanes take the same branches.
+            let is_even = plan.lanes.is_power_of_two();
+            let count = if is_even { u32::MAX } else { plan.lanes };
+            let parts = tree::Parts::Uneven { number: share.number, count };
+            let mut pass = 0;
+            while pass < rows {
+                control::keep_rolled();
+                let row = pass + share.row;
+                let is_row = share.is_taken && row < rows;
+                let there = is_row.then_some(row);
+                let none = R::identity();
+                let acc = part::part::<S, R>(source, tiles, share, there, none, here, [plan; 2]);
+                let acc = tree::lanes::<R>(acc, parts, plan.lanes);
+                if is_row && share.number == 0 {
+                    R::write(acc, output, first + u64::from(row), index, source, slots);
+                }
+                pass += plan.rows_of_pass();
+            }
+        }
+    }
+
+    /// Reduces a tile of a row that has several tiles.
+    ///
+    /// # Safety
+    /// The whole warp calls this, for each tile of a task in order. The launch keeps
+    /// [its contract](super#the-launchs-contract), with [`Staging::AlignedPiece`].
+    #[inline(always)]
+    pub(super) unsafe fn part_of_row<S: RowSource, R: Reduction<Source = S>>(
+        self,
+        source: S,
+        output: *mut R::Raw,
+        slots: *mut u64,
+        stack: tree::Stack,
+        here: Tile,
+        plan: &Plan,
+    ) {
+        let size = size_of::<S::Element>() as u32;
+        let tile_steps = TILE_BYTES / size;
+        let plan =
+            &Plan { tile_rows: 1, tile_steps, row_step: 0, lanes: WARP, ..known(plan, size) };
+        let row = here.row(plan);
+        let from = row.wrapping_mul(self.stride).wrapping_add(here.step(plan) * u64::from(size));
+        let share = Share { row: 0, number: self.lane, is_taken: true };
+        let tiles = Tiles { start: [self.tile; 2], shift: [0; 2] };
+        // SAFETY: the tile has so many bytes. All lanes take the same branches around the shuffles.
+        unsafe {
+            let from = source.addresses()[0].wrapping_add(from);
+            self.copy::<S::Element>(from, here.steps(plan) * size);
+            copy::wait();
+            warp::sync_warp(u32::MAX);
+            let none = R::identity();
+            let acc = part::part::<S, R>(source, tiles, share, Some(0), none, here, [plan; 2]);
+            let acc = tree::lanes::<R>(acc, tree::Parts::Even, WARP);
+            let is_last = here.is_last(plan);
+            let acc = stack.push::<R>(acc, here.number, is_last);
+            // The tile is not read any more.
+            warp::sync_warp(u32::MAX);
+            if is_last && plan.tasks > 1 {
+                team::leave(acc, self.tile, self.lane);
+            } else if is_last && self.lane == 0 {
+                R::write(acc, output, row, index, source, slots);
+            }
+        }
+    }
+
+    /// Starts the copy of `bytes` bytes from `from` on.
+    ///
+    /// # Safety
+    /// The whole warp calls this, and no lane uses the buffer until the copies have arrived. So
+    /// many bytes of elements are there, at a pack, and no more than those of a tile.
+    #[inline(always)]
+    #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
+    unsafe fn copy<T: Item>(self, from: u64, bytes: u32) {
+        let at = self.lane * PACK;
+        let (start, to) = (from + u64::from(at), self.tile.wrapping_add(padded(at) as usize));
+        let end = bytes / PACK * PACK;
+        // SAFETY: the caller's contract.
+        unsafe {
+            each(COPIES, |i| {
+                let further = i as u32 * WARP * PACK;
+                let to = to.wrapping_add(padded(further) as usize).cast::<Pack>();
+                let start = start.wrapping_add(further.into()) as *const Pack;
+                copy::pack_if(to, start, at + further < end);
+            });
+            if end < bytes {
+                piece::cut::<T>(self.tile, from, (0, bytes), self.lane);
+            }
+        }
+    }
+}
+
+/// What such tiles have in common, for elements of `size` bytes.
+#[inline(always)]
+fn known(plan: &Plan, size: u32) -> Plan {
+    let staging = Staging::AlignedPiece as u32;
+    Plan { step: size, staging, unit: size, fast: 0, kept: 1, reduced: 1, ..*plan }
+}
