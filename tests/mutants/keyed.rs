@@ -173,9 +173,9 @@ const MUTANTS: [Mutant; 16] = [
 ];
 
 const MUTANTS_OF_LEFT: [Mutant; 3] = [
-    Mutant("a record that stays", "wrong", ("st.relaxed.gpu.global.u64", 1, 5), "//"),
-    Mutant("a list that stays", "wrong", ("st.relaxed.gpu.global.u64", 2, 5), "//"),
-    Mutant("a weak look at a slot", "race", ("ld.relaxed.gpu.global.u64", 3, 3), "ld.global.u64"),
+    Mutant("a record that stays", "wrong", ("st.relaxed.gpu.global.u64", 1, 12), "//"),
+    Mutant("a list that stays", "wrong", ("st.relaxed.gpu.global.u64", 2, 12), "//"),
+    Mutant("a weak look at a slot", "race", ("ld.relaxed.gpu.global.u64", 3, 10), "ld.global.u64"),
 ];
 
 #[test]

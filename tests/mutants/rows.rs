@@ -92,8 +92,9 @@ impl Rows {
     }
 }
 
-/// A long row and 32 columns in tiles, with several teams and a last tile that is not whole.
-const IN_TILES: [Rows; 2] = [Rows::new(1, 40_037, Way::Piece), Rows::new(32, 1300, Way::Units)];
+/// A long row and 32 columns in tiles, with several teams and a last tile that is not whole. The
+/// columns have so many teams that all warps of the last one read what the others have left.
+const IN_TILES: [Rows; 2] = [Rows::new(1, 40_037, Way::Piece), Rows::new(32, 2600, Way::Units)];
 /// The same for columns in registers.
 const IN_REGISTERS: Rows = Rows::new(64, 1300, Way::Registers);
 /// The same for a row whose tiles begin at packs.
@@ -166,18 +167,21 @@ const NO_WAIT_FOR_PART: Mutant =
 const NO_WAIT: Mutant =
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 3), "//");
 const NO_WARP_BARRIER_FOR_ROWS: Mutant =
-    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 1, 11), "//");
+    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 1, 10), "//");
 const NO_WARP_BARRIER_FOR_PART: Mutant =
-    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 11), "//");
+    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 10), "//");
 const NO_BARRIER: Mutant =
-    Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 2), "//");
+    Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 4), "//");
+const NO_BARRIER_BEFORE_PARTS: Mutant =
+    Mutant("no barrier before warps leave what they have read", "race", ("bar.sync", 3, 4), "//");
+const NO_BARRIER_BEHIND_PARTS: Mutant =
+    Mutant("no barrier behind what warps leave", "race", ("bar.sync", 4, 4), "//");
 
 #[test]
 fn mutants_of_the_kernel_for_rows_are_found() {
     let [row, columns] = IN_TILES;
-    all_are_found(ENTRY, &[NO_WAIT, NO_BARRIER], |ptx, seed| {
-        run(ptx, row, seed).and(run(ptx, columns, seed))
-    });
+    let mutants = [NO_WAIT, NO_BARRIER, NO_BARRIER_BEFORE_PARTS, NO_BARRIER_BEHIND_PARTS];
+    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, row, seed).and(run(ptx, columns, seed)));
 }
 
 #[test]

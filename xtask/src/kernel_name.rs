@@ -197,13 +197,15 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
     KernelTraits {
-        // Rows have a barrier behind the table of the dimensions, and one where a team of warps
-        // meets. Sums that are made again have a barrier behind the look at the note, one on each
-        // side of the marked rows of a block, and those of exact sums, with one more behind the
-        // result.
+        // Rows have a barrier behind the table of the dimensions, one where a team of warps meets,
+        // and, unless the order of the elements does not matter, two where such a team combines
+        // what its warps have waited for. Sums that are made again have a barrier behind the look
+        // at the note, one on each side of the marked rows of a block, and those of exact sums,
+        // with one more behind the result.
         barriers: Some(match op {
             "repair" => 9,
-            _ if has_table => 2,
+            "top4" | "top8" | "exact" if has_table => 2,
+            _ if has_table => 4,
             _ => 0,
         }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
@@ -394,7 +396,7 @@ mod tests {
     fn kernels_that_make_results_may_compute_in_double_precision() {
         let [whole, rows] = ["made_sum_f16_single", "maderows_sum_f16"].map(traits);
         assert_eq!((whole.module.as_str(), whole.barriers), ("made_sum_f16", Some(1)));
-        assert_eq!((rows.module.as_str(), rows.barriers), ("maderows_sum_f16", Some(2)));
+        assert_eq!((rows.module.as_str(), rows.barriers), ("maderows_sum_f16", Some(4)));
         assert_eq!((whole.element, rows.element), (None, None));
         assert!(has_rounds("made_sum_f16") && !has_rounds("maderows_sum_f16"));
         assert!(is_production("made_sum_f16") && is_production("maderows_sum_f16"));

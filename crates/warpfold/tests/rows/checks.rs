@@ -2,8 +2,8 @@
 //! wrote, no barrier that a lane misses, in several orders of warps and blocks.
 
 use warpfold::{
-    ArgMax, Array, BottomK, CountWhere, Device, Is, Item, LogSumExp, Moments, NanSum, RowOperation,
-    Sum, TopK,
+    ArgMax, Array, BottomK, CountWhere, Device, Is, Item, LogSumExp, MinMax, Moments, NanSum,
+    RowOperation, Sum, TopK,
     device::DeviceClass,
     half::f16,
     testing::{Instrument, Seen},
@@ -94,6 +94,15 @@ fn no_check_finds_anything_where_rows_begin_anywhere() {
     check_offsets::<f16, _>(f16::ONE, Sum);
     check_offsets::<f32, _>(1.0, ArgMax);
     check_offsets::<f32, _>(1.0, TopK::<3>);
+}
+
+/// So many teams that all warps of the last one read what the others have left.
+#[test]
+fn no_check_finds_anything_where_many_teams_meet() {
+    check(&[1, 1_100_003], &[0, 1], 1.0f32, Sum);
+    check(&[1, 140_000], &[0, 1], 1.0f32, Moments);
+    check(&[2, 70_000], &[70_000, 1], 1u128, MinMax);
+    check(&[20, 40_000], &[1, 20], 1.0f32, ArgMax);
 }
 
 #[test]

@@ -33,6 +33,35 @@ where
     }
 }
 
+/// Rows of many teams, each of which has 16 KiB. The longer an accumulator, the fewer of them meet
+/// at a time: 1024 where it has a word, and 128 where it has eight.
+#[test]
+fn rows_of_many_teams() {
+    fn of_teams<T: Item, O: RowOperation<T>>(
+        device: &Device,
+        teams: &[usize],
+        make: impl Fn(u8) -> T,
+        operation: O,
+    ) where
+        O::Output: PartialEq + std::fmt::Debug,
+    {
+        let mut random = random();
+        for teams in teams {
+            // The last tile is not whole.
+            let length = teams * 16384 / size_of::<T>() - 5;
+            let values: Vec<T> = (0..length).map(|_| make(random.random())).collect();
+            check(device, &values, length, operation);
+        }
+    }
+    for device in devices() {
+        of_teams::<u32, _>(&device, &[2, 9, 33, 256, 257, 1024, 1025], u32::from, WrappingSum);
+        of_teams::<i32, _>(&device, &[3, 128, 129, 512, 513], i32::from, Sum);
+        of_teams::<f32, _>(&device, &[64, 65, 256, 257], f32::from, ArgMax);
+        of_teams::<u64, _>(&device, &[256, 300], u64::from, MinMax);
+        of_teams::<u128, _>(&device, &[5, 32, 33, 128, 129, 300], u128::from, MinMax);
+    }
+}
+
 /// The types of a line share one closure, which converts a byte to each of them.
 macro_rules! of_types {
     ($($test:ident: $make:expr, [$($t:ty)*], $ops:tt;)*) => {$(

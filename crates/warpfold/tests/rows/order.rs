@@ -10,8 +10,8 @@ use super::{LENGTHS, all_devices as devices, seed::random, tree};
 fn the_order_is_the_documented_tree() {
     let mut random = random();
     let mut lengths = LENGTHS.to_vec();
-    // Rows of more than 32 tiles, and of more than 32 * 32 on the simulator.
-    lengths.extend([33_000, 100_003, 1_200_001]);
+    // Rows of several teams of 4 tiles, which meet once, and twice if they are more than 1024.
+    lengths.extend([17_000, 33_000, 100_003, 1_200_001, 4_300_000]);
     for device in devices() {
         for &length in &lengths {
             let rows = (3000 / length).clamp(1, 300) + 1;
@@ -34,9 +34,9 @@ fn the_order_of_columns_is_the_same_tree() {
     let widths = [2usize, 3, 6, 8, 10, 30, 34, 62, 64, 66, 128, 130, 300];
     for device in devices() {
         for width in widths {
-            for length in [31usize, 32, 33, 36, 47, 64, 96, 200, 1000, 4099, 70_000] {
+            for length in [31usize, 32, 33, 36, 47, 64, 96, 200, 1000, 4099, 70_000, 150_000] {
                 let n = width * length;
-                if n > 600_000 {
+                if n > 1_200_000 {
                     continue;
                 }
                 let values: Vec<f32> =

@@ -11,9 +11,7 @@
 use super::part::{self, Share};
 use super::source::RowSource;
 use super::stage::piece;
-use super::{
-    BUFFER, PACK, Plan, Staging, TILE_BYTES, TILES, Tile, Tiles, columns, index, padded, team, tree,
-};
+use super::{PACK, Plan, Staging, TILE_BYTES, Tile, Tiles, columns, index, padded, team, tree};
 use crate::Reduction;
 use crate::item::{Item, Pack};
 use crate::unroll::each;
@@ -35,20 +33,13 @@ pub(super) fn is_known<S: RowSource, R: Reduction<Source = S>>() -> bool {
 #[derive(Clone, Copy)]
 pub(super) struct Worker {
     /// Bytes from a row to the next.
-    stride: u64,
+    pub stride: u64,
     /// The buffer of the warp.
-    tile: *mut u8,
-    lane: u32,
+    pub tile: *mut u8,
+    pub lane: u32,
 }
 
 impl Worker {
-    /// For the warp of thread number `tid` of the block, and rows that lie `stride` bytes apart.
-    #[inline(always)]
-    pub(super) fn new(stride: i64, tid: u32) -> Self {
-        let tile = (&raw mut TILES).cast::<u8>().wrapping_add((tid / WARP) as usize * BUFFER);
-        Self { stride: stride as u64, tile, lane: tid % WARP }
-    }
-
     /// Reduces the rows of tile number `number` of a launch whose tiles have whole rows, if there
     /// is such a tile.
     ///

@@ -1,9 +1,8 @@
-//! How the tasks of a row meet: the last task of each 32 polls the slots of the others.
+//! How the tasks of a row meet: the last one of some tasks polls the slots of the others.
 
-use super::columns::log;
 use super::tree;
 use crate::Reduction;
-use crate::unroll::each;
+use crate::unroll::{self, each};
 use crate::warp::WARP;
 use crate::words::{LONGEST, Words};
 use cuda_std::ext::{atomic, control, target};
@@ -16,12 +15,15 @@ const TAG: u64 = 1 << 48;
 /// After so many polls, some milliseconds, a lane looks whether the task that it waits for exists.
 const PATIENCE: u32 = 1 << 14;
 
-/// How many slots of `words` words a lane reads into shared memory before it combines them. The
-/// slots of all lanes fit where a tile was.
-pub(crate) const fn batch(words: usize) -> u32 {
-    match words {
-        ..=4 => 8,
-        5..=8 => 4,
+/// How many slots of an accumulator a lane reads at once. The answers need registers, and older
+/// devices need more of them for their copies.
+#[inline(always)]
+fn at_once<A: Words>() -> u32 {
+    match A::COUNT {
+        _ if target::arch() < 800 => 1,
+        1 => 8,
+        2 => 4,
+        3 | 4 => 2,
         _ => 1,
     }
 }
@@ -48,149 +50,143 @@ pub(crate) struct Meeting {
     pub tasks: u32,
     /// The number of lanes of a row, a power of two.
     pub lanes: u32,
-    /// Shared memory of the warp, with room for so many slots of each lane.
-    pub words: *mut u32,
-    pub batch: u32,
+    /// The number of this warp among those that wait together for the tasks of its rows.
+    pub member: u32,
+    /// 2 to this number is the number of such warps.
+    pub members: u32,
     pub stack: tree::Stack,
     pub lane: u32,
     /// Whether this lane's row exists.
     pub is_row: bool,
 }
 
-/// Whether task number `task` of so many is one that waits for others.
-#[inline(always)]
-pub(crate) fn waits(task: u32, tasks: u32) -> bool {
-    task % WARP == WARP - 1 || task == tasks - 1
+/// The slots of a row that a lane waits for.
+#[derive(Clone, Copy)]
+struct Share {
+    /// The number of the first one among the tasks that meet.
+    first: u32,
+    /// How many tasks before the last one there are.
+    before: u32,
+    /// How many of the tasks from `first` on are those of this lane.
+    count: u32,
 }
 
 impl Meeting {
+    /// 2 to this number is how many tasks meet at a time: as many as the lanes of a row read at
+    /// once, because each meeting takes the time of a way through memory and back.
+    #[inline(always)]
+    fn most<A: Words>(self) -> u32 {
+        (self.lanes * at_once::<A>()).max(WARP).trailing_zeros() + self.members
+    }
+
+    /// Whether task number `task` of the row's `tasks` is one that waits for others.
+    #[inline(always)]
+    pub(crate) fn waits<A: Words>(self, task: u32) -> bool {
+        let last = (1 << self.most::<A>()) - 1;
+        task & last == last || task == self.tasks - 1
+    }
+
     /// Passes on the accumulators of task number `task` of each row. Returns the accumulators of
-    /// the whole rows, and whether this warp is the one that has them. `slot_of` gives the number
-    /// of the slot of a task of this lane's row. If `are_wrong` says so, a task may never come.
+    /// the whole rows, which the first member has, and whether there are any. `slot_of` gives the
+    /// number of the slot of a task of this lane's row. `gather` combines the accumulators of the
+    /// members, and gives the result to all of them. If `are_wrong` says so, a task may never come.
     ///
     /// # Safety
-    /// The whole warp calls this. The launch keeps [its contract](super#the-launchs-contract).
+    /// The whole warp calls this, and so do the other members, with the same accumulators. The
+    /// launch keeps [its contract](super#the-launchs-contract).
     #[inline(always)]
     pub(crate) unsafe fn combine<R: Reduction>(
         self,
         acc: R::Acc,
         task: u32,
         slot_of: impl Fn(u32) -> u64,
+        gather: impl Fn(R::Acc) -> R::Acc,
         are_wrong: impl Fn(u32) -> bool,
     ) -> (R::Acc, bool) {
         let lanes = self.lanes;
-        let (is_first, is_row) = (self.lane & (lanes - 1) == 0, self.is_row);
+        let (number, most) = (self.lane & (lanes - 1), self.most::<R::Acc>());
         let slot = |task: u32| self.slots.wrapping_add(slot_of(task) as usize * R::Acc::COUNT);
         let mut acc = acc;
-        // Where the task stands among the tasks that are left, of which each stands for `width`
-        // tasks.
-        let (mut element, mut elements, mut width) = (task, self.tasks, 1);
-        // SAFETY: a slot is written by the task that it belongs to, and read by the last of its 32
-        // alone, which writes no slot of its own at this level. The branches are the same in all
-        // lanes, except where no lane calls another.
+        // The task is an element of those that are left, of which each stands for `width` tasks.
+        let (mut left, mut element, mut width) = (self, task, 1);
+        // SAFETY: a slot is written by the task that it belongs to, and read by the last of those
+        // that meet, which writes no slot of its own at this level. The branches are the same in
+        // all lanes, except where no lane calls another, and in all members.
         unsafe {
-            // The tile, whose place the words take, is not read any more.
-            warp::sync_warp(u32::MAX);
-            while elements > 1 {
+            while left.tasks > 1 {
                 control::keep_rolled();
-                let before = element % WARP;
-                if !waits(element, elements) {
-                    if is_first && is_row {
+                if !left.waits::<R::Acc>(element) {
+                    if number == 0 && self.member == 0 && self.is_row {
                         post::<R>(self.slots, slot_of(task), acc);
                     }
                     return (acc, false);
                 }
-                // Each lane of a row takes as many of up to 32, and this task is the last of them.
-                let leaves = 1 << (u32::BITS - before.leading_zeros());
-                let share = if lanes == WARP { 1 } else { (leaves >> log(lanes)).max(1) };
-                let first = (self.lane & (lanes - 1)) * share;
-                let count = share.min(before + 1);
-                let words = acc.to_words();
-                let leader = self.lane & !(lanes - 1);
-                let own = R::Acc::from_words(&|i| {
-                    warp::warp_shuffle_idx(u32::MAX, words[i], leader, WARP).0
-                });
-                let mut done = 0;
-                while done < count {
-                    control::keep_rolled();
-                    let batch = (count - done).min(self.batch);
-                    let from = first + done;
-                    // The end of the tasks that element `from` stands for, less one.
-                    let group = element - before;
-                    let of = |i: u32| slot((group + from + i + 1) * width - 1);
-                    let others = before.saturating_sub(from).min(batch);
-                    self.poll::<R>(of, if is_row { others } else { 0 }, batch, &are_wrong);
-                    let mut i = 0;
-                    while i < batch {
-                        control::keep_rolled();
-                        let leaf = from + i;
-                        let read = self.leaf(i, R::Acc::COUNT);
-                        let is_other = is_row && leaf < before;
-                        // Words are chosen here, and not accumulators, because LLVM would keep
-                        // those in local memory.
-                        let value = R::Acc::from_words(&|word| {
-                            let (own, none) = (own.word(word), R::identity().word(word));
-                            let rest = if leaf == before { own } else { none };
-                            if is_other { *read.add(word * WARP as usize) } else { rest }
-                        });
-                        acc = self.stack.push::<R>(value, done + i, done + i + 1 == count);
-                        i += 1;
-                    }
-                    done += batch;
-                }
+                // The lanes divide the elements that meet, of which this task is the last one. The
+                // other members are asked only if the lanes of the first one cannot read all at
+                // once.
+                let before = element & ((1 << most) - 1);
+                let leaves = 1u32 << (u32::BITS - before.leading_zeros());
+                let of_warp = leaves >> lanes.trailing_zeros();
+                let count = of_warp.min(at_once::<R::Acc>().max(of_warp >> self.members)).max(1);
+                let first = (self.member * lanes + number) * count;
+                let share = Share { first, before, count: count.min(before + 1) };
+                // The end of the tasks that an element stands for, less one.
+                let of = |i: u32| slot((element - before + i + 1) * width - 1);
+                acc = self.poll::<R>(acc, share, of, &are_wrong);
                 acc = tree::lanes::<R>(acc, tree::Parts::Even, lanes);
-                element /= WARP;
-                elements = elements.div_ceil(WARP);
-                width *= WARP;
+                element >>= most;
+                left.tasks = ((left.tasks - 1) >> most) + 1;
+                width <<= most;
+                // Without the others, the first member has all that is asked for in the end.
+                if of_warp > count || left.tasks > 1 {
+                    acc = gather(acc);
+                }
             }
         }
         (acc, true)
     }
 
-    /// The place in shared memory of slot `i` of a batch.
-    #[inline(always)]
-    fn leaf(self, i: u32, count: usize) -> *mut u32 {
-        let place = i as usize * count * WARP as usize + self.lane as usize;
-        self.words.wrapping_add(place)
-    }
-
-    /// Waits for the first `count` of a batch of slots, moves their words to shared memory and
-    /// clears them. The places of the other slots of the batch get any values. If what is in memory
-    /// is wrong, a task may never come; then all slots are taken as they are.
+    /// Waits for the slots of a lane, clears them, and combines what they had. The accumulator of
+    /// this warp is `own`, in the first lane of each row. If what is in memory is wrong, a task may
+    /// never come; then all slots are taken as they are.
     ///
     /// # Safety
-    /// The slots below `count` are there, and some task writes them.
+    /// The whole warp calls this. The slots are there, and some task writes them.
     #[inline(always)]
     unsafe fn poll<R: Reduction>(
         self,
+        own: R::Acc,
+        share: Share,
         slot: impl Fn(u32) -> *mut u64,
-        count: u32,
-        batch: u32,
         are_wrong: &impl Fn(u32) -> bool,
-    ) {
-        // So many slots are read before the lane looks at the first one.
-        let at_once: u32 = match R::Acc::COUNT {
-            // Each slot needs registers, and older devices need more for their copies.
-            _ if target::arch() < 800 => 1,
-            1 => 4,
-            2 => 2,
-            _ => 1,
-        };
-        let mut first = 0;
-        while first < batch {
+    ) -> R::Acc {
+        let Share { first, before, count } = share;
+        let leader = self.lane & !(self.lanes - 1);
+        // SAFETY: the caller brings the whole warp.
+        let words = own.to_words();
+        let own = R::Acc::from_words(&|i| unsafe {
+            warp::warp_shuffle_idx(u32::MAX, words[i], leader, WARP).0
+        });
+        let others = if self.is_row { before } else { 0 };
+        let mut acc = own;
+        let mut done = 0;
+        while done < count {
             control::keep_rolled();
-            let mut found = [[0u32; LONGEST]; 4];
+            let turns = at_once::<R::Acc>();
+            let from = first + done;
+            let is_own = |k: u32| from + k == before && k < count - done;
+            let is_other = |k: u32| from + k < others && k < count - done;
+            let mut found = [[0u32; LONGEST]; 8];
             let mut polls = 0;
             // SAFETY: the caller's contract.
             unsafe {
                 loop {
                     control::keep_rolled();
                     let mut tags = TAG;
-                    each(at_once as usize, |k| {
-                        let number = first + k as u32;
-                        if number < count {
+                    each(turns as usize, |k| {
+                        if is_other(k as u32) {
                             each(R::Acc::COUNT, |i| {
-                                let word = atomic::load_relaxed(slot(number).add(i));
+                                let word = atomic::load_relaxed(slot(from + k as u32).add(i));
                                 tags &= word;
                                 found[k][i] = word as u32;
                             });
@@ -201,19 +197,32 @@ impl Meeting {
                         break;
                     }
                 }
-                each(at_once as usize, |k| {
-                    let number = first + k as u32;
-                    if number < batch {
-                        each(R::Acc::COUNT, |i| {
-                            *self.leaf(number, R::Acc::COUNT).add(i * WARP as usize) = found[k][i];
-                        });
-                    }
-                    if number < count {
-                        each(R::Acc::COUNT, |i| atomic::store_relaxed(slot(number).add(i), 0));
+                each(turns as usize, |k| {
+                    if is_other(k as u32) {
+                        let slot = slot(from + k as u32);
+                        each(R::Acc::COUNT, |i| atomic::store_relaxed(slot.add(i), 0));
                     }
                 });
+                // Words are chosen here, and not accumulators, because LLVM would keep those in
+                // local memory.
+                let leaf = |k: usize| {
+                    let (is_own, is_other) = (is_own(k as u32), is_other(k as u32));
+                    R::Acc::from_words(&|word| {
+                        let (own, none) = (own.word(word), R::identity().word(word));
+                        let rest = if is_own { own } else { none };
+                        if is_other { found[k][word] } else { rest }
+                    })
+                };
+                // A tree of one leaf would keep a long accumulator in local memory.
+                let part = match turns {
+                    1 => leaf(0),
+                    _ => unroll::tree(turns as usize, leaf, R::append),
+                };
+                let number = done / turns;
+                done += turns;
+                acc = self.stack.push::<R>(part, number, done >= count);
             }
-            first += at_once;
         }
+        acc
     }
 }

@@ -32,9 +32,9 @@
 //! *Tasks.* A task is a row, or a part of it that is a subtree; its lanes combine their parts by
 //! shuffles, and the tiles of a task meet in a stack. If a row has several tasks, neighbouring ones
 //! belong to a *team* of warps of one block, which meet in shared memory. If a row has several
-//! teams, the last team of each 32 waits for the words of the others, as in
-//! [`grid_reduction`](crate::grid_reduction), and the last one of 32 such groups does the same
-//! again.
+//! teams, these meet by words in the workspace, as in [`grid_reduction`](crate::grid_reduction):
+//! the last of as many teams as its lanes can read at once (up to 1024) waits for the words of the
+//! others. If there are several such teams, the last one of them does the same again.
 //!
 //! # The launch's contract
 //!
@@ -188,7 +188,8 @@ pub struct Plan {
     pub tasks: u32,
     /// The number of groups of the launch.
     pub groups: u32,
-    /// 2 to this number is the number of warps of a team, at most the warps of a block.
+    /// 2 to this number is the number of warps of a team, at most the warps of a block. If a group
+    /// has several teams, it is the warps of a block.
     pub team: u32,
     /// The number of lanes of a row: as many as a tile has parts of it. A power of two, if a row
     /// has several tiles.
@@ -369,7 +370,11 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
     let is_aligned = aligned::is_known::<S, R>() && plan.staging == Staging::AlignedPiece as u32;
-    let aligned = || aligned::Worker::new(dims[0].stride, tid);
+    let buffers =
+        if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
+    let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
+    let tiles = tiles_of(warp_of_block);
+    let aligned = || aligned::Worker { stride: dims[0].stride as u64, tile: tiles, lane };
     if is_aligned && plan.tiles == 1 {
         let number = thread::block_idx_x() * WARPS + warp_of_block;
         // SAFETY: the launch's contract. All warps take this branch.
@@ -398,10 +403,6 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             thread::sync_threads();
         }
         let place = Place::new(tid, &plan);
-        let buffers =
-            if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
-        let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
-        let tiles = tiles_of(warp_of_block);
         let stager = |array: usize, table: *mut u64, dims: [Dim; DIMS]| stage::Stager {
             input: input.addresses()[array],
             matrix: [dims[0], dims[1]],
@@ -475,6 +476,9 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             let has_team = place.of_group << plan.team < plan.tasks;
             let lanes = match team.columns {
                 Some(columns) => plan.tile_rows * columns::lanes_of_column(&plan, columns),
+                // Several teams meet with all their warps. Code that combines lists is long, and is
+                // not there once more for that.
+                None if !R::IN_ANY_ORDER && plan.tasks > 1 << plan.team => WARP << plan.team,
                 None => 1,
             };
             let mut slice = place.member;

@@ -67,7 +67,7 @@ pub(crate) use boundaries::{Found, load};
 use crate::Reduction;
 use crate::item::Item;
 use crate::keyed::records::Left;
-use crate::rows::finish::{Meeting, batch, post, waits};
+use crate::rows::finish::{Meeting, post};
 use crate::rows::{PART_BYTES, index, tree};
 use crate::source::OneArray;
 use crate::unroll::each;
@@ -276,7 +276,8 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
             } else if let Some(acc) = warp.work_long::<S, R>(input, here, staged) {
                 let tasks = here.tasks::<S::Element>(boundaries.task);
                 // Only a task behind the first one of its segment waits.
-                let waits = tasks > 1 && waits(here.task, tasks);
+                let meeting = warp.meeting(tasks);
+                let waits = tasks > 1 && meeting.waits::<R::Acc>(here.task);
                 is_waiting |= waits;
                 if lane > 0 {
                     // Lane 0 has the accumulator.
@@ -299,21 +300,13 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
         let base = base & !u64::from(u32::MAX) | u64::from(control::anew(base as u32));
         if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, base) {
             let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
-            let meeting = Meeting {
-                slots,
-                tasks: tile.tasks::<S::Element>(boundaries.task),
-                lanes: WARP,
-                words: buffer.cast(),
-                batch: batch(R::Acc::COUNT),
-                stack,
-                lane,
-                is_row: true,
-            };
+            let meeting = warp.meeting(tile.tasks::<S::Element>(boundaries.task));
             let are_wrong = |round| boundaries.are_wrong(round);
             // Tasks are equally many ranges apart.
             let apart = boundaries.ranges_of_task();
             let slot_of = |task| slot(range - ((tile.task - task) << apart), task);
-            let (acc, is_whole) = meeting.combine::<R>(acc, tile.task, slot_of, are_wrong);
+            let (acc, is_whole) =
+                meeting.combine::<R>(acc, tile.task, slot_of, |acc| acc, are_wrong);
             if is_whole && lane == 0 {
                 warp.write::<R>(input, tile.first, acc, output);
             }
@@ -347,6 +340,13 @@ struct Warp<const LEFT: bool> {
 }
 
 impl<const LEFT: bool> Warp<LEFT> {
+    /// What the warp needs to meet the others of a segment of so many tasks.
+    #[inline(always)]
+    fn meeting(&self, tasks: u32) -> Meeting {
+        let Self { slots, stack, lane, .. } = *self;
+        Meeting { slots, tasks, lanes: WARP, member: 0, members: 0, stack, lane, is_row: true }
+    }
+
     /// The tile that begins with the next segment, if there is one.
     ///
     /// # Safety
