@@ -162,10 +162,10 @@ impl Meeting {
     ) -> R::Acc {
         let Share { first, before, count } = share;
         let leader = self.lane & !(self.lanes - 1);
-        // SAFETY: the caller brings the whole warp.
         let words = own.to_words();
-        let own = R::Acc::from_words(&|i| unsafe {
-            warp::warp_shuffle_idx(u32::MAX, words[i], leader, WARP).0
+        let own = R::Acc::from_words(&|i| {
+            // SAFETY: the caller brings the whole warp.
+            unsafe { warp::warp_shuffle_idx(u32::MAX, words[i], leader, WARP).0 }
         });
         let others = if self.is_row { before } else { 0 };
         let mut acc = own;
