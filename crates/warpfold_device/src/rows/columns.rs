@@ -20,7 +20,7 @@ use crate::{Position, Reduction};
 use cuda_std::ext::{control, packed, streaming};
 
 /// The words of a buffer that each lane has for itself.
-pub(super) const WORDS: usize = BUFFER / (WORD * WARP) as usize;
+const WORDS: usize = BUFFER / (WORD * WARP) as usize;
 
 /// Bytes that the loads of a lane bring at a time.
 const AT_ONCE: usize = 128;

@@ -476,8 +476,8 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             let has_team = place.of_group << plan.team < plan.tasks;
             let lanes = match team.columns {
                 Some(columns) => plan.tile_rows * columns::lanes_of_column(&plan, columns),
-                // Several teams meet with all their warps. Code that combines lists is long, and is
-                // not there once more for that.
+                // Several teams meet with all their warps. The code that combines lists is long, so
+                // the kernel does not repeat it for that, and one warp of a team meets the others.
                 None if !R::IN_ANY_ORDER && plan.tasks > 1 << plan.team => WARP << plan.team,
                 None => 1,
             };

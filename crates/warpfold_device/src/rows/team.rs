@@ -86,9 +86,16 @@ impl Team {
                 let base = u64::from(here.group) * u64::from(teams);
                 let first = base * u64::from(plan.tile_rows) + u64::from(row);
                 let (slots, stack, lane) = (self.slots, self.stack, self.lane);
-                let tasks = teams;
-                let meeting =
-                    finish::Meeting { slots, tasks, lanes, member, members, stack, lane, is_row };
+                let meeting = finish::Meeting {
+                    slots,
+                    tasks: teams,
+                    lanes,
+                    member,
+                    members,
+                    stack,
+                    lane,
+                    is_row,
+                };
                 let slot_of = |team: u32| first + u64::from(team) * u64::from(plan.tile_rows);
                 let gather = |acc: R::Acc| {
                     if R::IN_ANY_ORDER || members == 0 {
