@@ -44,6 +44,10 @@ fn all_cases_are_checked_and_measured() {
     let by_key = rows.iter().find(|row| row["name"] == "f32 by key all of 4").unwrap();
     // Keys, values, and for each run its key and its sum.
     assert_eq!((&by_key["segments"], &by_key["bytes"]), (&500.into(), &(8 * (2000 + 500)).into()));
+    let name = "f32 minmax of segments, all of 4";
+    let minmax = rows.iter().find(|row| row["name"] == name).unwrap();
+    // Elements, offsets and pairs of results.
+    assert_eq!(minmax["bytes"], 4 * (2000 + 501 + 2 * 500));
     let bins = rows.iter().find(|row| row["name"] == "f32 sum into 256 bins, uniform").unwrap();
     assert_eq!((&bins["segments"], &bins["bytes"]), (&256.into(), &(8 * 2000).into()));
 }
@@ -59,7 +63,8 @@ fn quick_cases_are_some_of_each_kind() {
     let rows = json["rows"].as_array().unwrap();
     assert!((30..50).contains(&rows.len()), "{}", rows.len());
     assert!(rows.iter().all(|row| row["elements"] == 2000));
-    for kind in ["f32 all of 16", "f32 by key all of 4", "f16 all", "f64 by key", "u8 count into"] {
+    let kinds = ["f32 all of 16", "f32 by key all of 4", "f16 all", "f64 by key", "u8 count into"];
+    for kind in kinds.into_iter().chain(["f32 moments of segments"]) {
         assert!(rows.iter().any(|row| row["name"].as_str().unwrap().starts_with(kind)), "{kind}");
     }
 }

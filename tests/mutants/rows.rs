@@ -19,8 +19,8 @@ const TASK: u32 = 2;
 enum Way {
     /// Each row is one piece.
     Piece,
-    /// Each row is one piece, and each tile begins at a pack.
-    AlignedPiece,
+    /// Each row is one piece, and the kernel is told that its elements are neighbours.
+    PlainPiece,
     /// Rows are columns, which are copied in units.
     Units,
     /// Rows are columns, which are read into registers.
@@ -64,11 +64,11 @@ impl Rows {
     fn tile(self) -> [u32; 8] {
         match self.way {
             Way::Piece => [1, 1024, 0, 4, 32, 0, 4, 0],
-            Way::AlignedPiece if self.is_short() => {
+            Way::PlainPiece if self.is_short() => {
                 let in_tile = 1024 / self.length;
                 [in_tile, self.length, 4 * self.length, 4, self.length.div_ceil(32), 6, 4, 0]
             }
-            Way::AlignedPiece => [1, 1024, 0, 4, 32, 6, 4, 0],
+            Way::PlainPiece => [1, 1024, 0, 4, 32, 6, 4, 0],
             Way::Units => [32, 32, 4, 128, 1, 1, 16, 3],
             Way::Registers => [64, 32, 0, 0, 1, 5, 8, 0],
         }
@@ -97,10 +97,12 @@ impl Rows {
 const IN_TILES: [Rows; 2] = [Rows::new(1, 40_037, Way::Piece), Rows::new(32, 2600, Way::Units)];
 /// The same for columns in registers.
 const IN_REGISTERS: Rows = Rows::new(64, 1300, Way::Registers);
-/// The same for a row whose tiles begin at packs.
-const LONG_AND_ALIGNED: Rows = Rows::new(1, 40_037, Way::AlignedPiece);
-/// Rows of which a tile has several. The last tile is not whole.
-const SHORT_AND_ALIGNED: Rows = Rows::new(100, 64, Way::AlignedPiece);
+/// The same for a row of which the kernel knows that its elements are neighbours.
+const LONG_AND_PLAIN: Rows = Rows::new(1, 40_037, Way::PlainPiece);
+/// Such rows, of which a tile has several. The last tile is not whole.
+const SHORT_AND_PLAIN: Rows = Rows::new(100, 64, Way::PlainPiece);
+/// The same for rows that do not begin at packs, and tiles that do not.
+const SHORT_AND_UNEVEN: Rows = Rows::new(100, 65, Way::PlainPiece);
 
 fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
@@ -159,7 +161,7 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     })
 }
 
-/// Of aligned tiles of whole rows, of other aligned tiles, and of all others, in this order.
+/// Of plain tiles of whole rows, of other plain tiles, and of all others, in this order.
 const NO_WAIT_FOR_ROWS: Mutant =
     Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 1, 3), "//");
 const NO_WAIT_FOR_PART: Mutant =
@@ -190,9 +192,11 @@ fn a_mutant_of_columns_in_registers_is_found() {
 }
 
 #[test]
-fn mutants_of_aligned_tiles_are_found() {
+fn mutants_of_plain_tiles_are_found() {
     let mutants = [NO_WAIT_FOR_PART, NO_WARP_BARRIER_FOR_PART, NO_BARRIER];
-    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, LONG_AND_ALIGNED, seed));
+    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, LONG_AND_PLAIN, seed));
     let mutants = [NO_WAIT_FOR_ROWS, NO_WARP_BARRIER_FOR_ROWS];
-    all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, SHORT_AND_ALIGNED, seed));
+    for rows in [SHORT_AND_PLAIN, SHORT_AND_UNEVEN] {
+        all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, rows, seed));
+    }
 }

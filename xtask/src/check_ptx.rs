@@ -311,11 +311,14 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             "sm_120" if !is_narrow => 144,
             "sm_120" if name == "rows_maxabs_i8" => 240,
             "sm_120" if name == "rows_within_u8" => 112,
+            "sm_120" if name.starts_with("rows_logsumexp_") => 156,
+            "sm_120" if name.starts_with("maderows_sum") => 84,
             "sm_120" => 60,
             _ if name == "rows_maxabs_i8" => 192,
             // Where blocks meet, a lane has the words of up to eight of them in registers, and
             // these operations need many registers themselves.
             _ if name == "rows_within_u8" || name.starts_with("rows_product_") => 36,
+            _ if is_narrow && name.starts_with("maderows_sum") => 32,
             _ if is_narrow || name.starts_with("rows_logsumexp_") => 16,
             _ => 0,
         };
@@ -328,9 +331,18 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             _ => 0,
         };
     }
-    if arch == "sm_120" && name.starts_with("segments_top8_") && name.ends_with("64") {
-        // These keep what a range needs at its end in memory, because an element has two words.
-        return 48;
+    // A multiprocessor of sm_120 has shared memory for fewer warps than one of sm_90, but the PTX is
+    // the same. So its bound lets these kernels spill there, though registers would be free.
+    if is_one_of(&["segments_", "bins_"]) {
+        return match arch {
+            "sm_90" | "sm_100" if name.starts_with("segments_moments_") => 12,
+            "sm_120" if name.starts_with("segments_moments_") => 284,
+            "sm_120" if name.starts_with("segments_top4_") => 32,
+            // These keep what a range needs at its end in memory, because an element has two words.
+            "sm_120" if name.starts_with("segments_top8_") && name.ends_with("64") => 48,
+            "sm_120" if name.starts_with("bins_sum_") => 72,
+            _ => 0,
+        };
     }
     // On sm_120 the last block of these kernels keeps the first part of a sum in memory while it
     // waits for the other blocks.

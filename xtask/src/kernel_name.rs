@@ -209,9 +209,9 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
             _ => 0,
         }),
         // The bound leaves a thread as many registers as if blocks of so many threads in all share
-        // a multiprocessor (bench/NOTEBOOK.md, attempts 59 and 74), or fewer blocks where ptxas
-        // would spill, or where the shared memory has room for no more. Moments and lists of long
-        // elements of segments need a few registers more than 512 threads leave. On sm_120 the
+        // a multiprocessor (bench/NOTEBOOK.md, attempts 59, 74 and 125), or fewer blocks where
+        // ptxas would spill, or where the shared memory has room for no more. Moments and lists of
+        // long elements of segments need a few registers more than 512 threads leave. On sm_120 the
         // shared memory has room for less than 384 threads. Rows of two arrays need more than 96
         // registers, because each array has strides of its own.
         most_threads: Some(match (op, has_table) {
@@ -222,26 +222,46 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
             _ if rest.ends_with("128") => 512,
             _ => 640,
         }),
-        later_most_threads: Some(match (op, bits) {
-            ("logsumexp", Some(64)) | ("ssd", Some(8)) => 384,
-            (
-                "moments" | "logsumexp" | "nansum" | "top4" | "top8" | "exact" | "repair" | "dot"
-                | "ssd",
-                _,
-            )
-            | ("minmax", Some(16)) => 512,
-            // Lanes that take columns of these operations need a few registers more than others,
-            // because they have more columns or constants. Segments have no columns.
-            ("and" | "or" | "xor" | "minmax", _) if has_table && element == "u8" => 512,
-            ("max" | "min", _) if has_table && element == "u8" => 640,
-            ("sum", _) if has_table && ["i32", "u32"].contains(&element) => 640,
-            ("maxabs", Some(8)) if has_table => 640,
-            ("within", _) if has_table && ["u32", "u64"].contains(&element) => 640,
-            ("minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
-            _ if op.starts_with("arg") => 640,
-            _ => 768,
+        later_most_threads: Some(if has_table {
+            later_most_threads_of_rows(op, element, bits)
+        } else {
+            later_most_threads_of_segments(op, bits)
         }),
         ..production(name, rest)
+    }
+}
+
+/// The bound for rows from sm_90 on, for elements of so many bits.
+fn later_most_threads_of_rows(op: &str, element: &str, bits: Option<u32>) -> u32 {
+    match (op, bits) {
+        ("logsumexp", Some(64)) | ("ssd", Some(8)) => 384,
+        ("repair" | "dot" | "ssd" | "nansum", _) => 512,
+        // On sm_120 the products of 64 bits need more registers than those of floats.
+        ("moments", _) if ["i32", "u32"].contains(&element) => 512,
+        // Lanes that take columns of these operations need a few registers more than others,
+        // because they have more columns or constants.
+        ("and" | "or" | "xor" | "minmax", _) if element == "u8" => 512,
+        ("max" | "min", _) if element == "u8" => 640,
+        ("sum", _) if ["i32", "u32"].contains(&element) => 640,
+        ("maxabs", Some(8)) => 640,
+        ("within", _) if ["u32", "u64"].contains(&element) => 640,
+        // Lists and exact sums have no columns, and gain most by more warps.
+        ("exact" | "top4", Some(32 | 64)) => 896,
+        ("exact" | "top4", _) | ("top8", Some(32)) => 768,
+        ("top8" | "moments" | "minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
+        _ if op.starts_with("arg") => 640,
+        _ => 768,
+    }
+}
+
+/// The bound for segments from sm_90 on. With 512 or 640 threads, segments of 64 elements or more
+/// take 5 to 20 % longer, and with 896 or 1024 no less.
+fn later_most_threads_of_segments(op: &str, bits: Option<u32>) -> u32 {
+    match (op, bits) {
+        ("repair" | "top8", _) => 512,
+        // Exact sums of short segments take a tenth less with a few registers more.
+        ("exact", _) | ("top4", Some(16 | 64)) => 640,
+        _ => 768,
     }
 }
 
@@ -267,14 +287,17 @@ fn keyed(name: &str, rest: &str) -> KernelTraits {
 /// The traits of `bins_<op>_<type>`.
 fn bins(name: &str, rest: &str) -> KernelTraits {
     let traits = production(name, rest);
-    let counts = traits.op.as_deref() == Some("counts");
+    let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
+    // Accumulators of one number.
+    let is_short = ["sum", "min", "max"].contains(&op) && !element.ends_with("64");
     KernelTraits {
         // A block that counts has barriers behind the clearing of its bins, behind its last key,
         // and on both sides of its ticket. In the other kernels each of the two stages has one.
-        barriers: Some(if counts { 4 } else { 2 }),
-        // Blocks have 512 threads at most. The bound leaves a thread as many registers as if so
-        // many threads share a multiprocessor twice.
+        barriers: Some(if op == "counts" { 4 } else { 2 }),
+        // Blocks have 512 threads at most. If there are registers for two of them on a
+        // multiprocessor, sums into few bins take a tenth less (bench/NOTEBOOK.md, attempt 125).
         most_threads: Some(512),
+        later_most_threads: Some(if is_short { 1024 } else { 512 }),
         ..traits
     }
 }
@@ -466,6 +489,12 @@ mod tests {
         let pairs = super::traits("rows_dot_f32");
         assert_eq!((pairs.most_threads, pairs.later_most_threads), (Some(512), Some(512)));
         assert_eq!(super::traits("rows_ssd_u8").later_most_threads, Some(384));
+        for (name, rows, segments) in
+            [("exact_f32", 896, 640), ("top8_u64", 640, 512), ("sum_bf16", 640, 768)]
+        {
+            let of = |family| super::traits(&format!("{family}_{name}")).later_most_threads;
+            assert_eq!((of("rows"), of("segments")), (Some(rows), Some(segments)), "{name}");
+        }
         assert_eq!(super::traits("segments_sum_bf16").most_threads, Some(512));
         for name in ["rows_repair_f32", "segments_repair_f32"] {
             let traits = super::traits(name);
@@ -490,6 +519,10 @@ mod tests {
         let traits = super::traits("bins_sum_f32");
         assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
         assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));
+        for (name, most) in [("sum_f32", 1024), ("min_u64", 512), ("moments_f32", 512)] {
+            let of = super::traits(&format!("bins_{name}")).later_most_threads;
+            assert_eq!(of, Some(most), "{name}");
+        }
         assert!(is_production("bins_counts_u8"));
         let traits = super::traits("fused_wrapping_u32");
         assert_eq!((traits.module.as_str(), traits.barriers), ("fused_wrapping_u32", Some(2)));

@@ -1,8 +1,8 @@
 //! Times sums of segments, whose boundaries are offsets or keys, beside two peers: a twin, which
 //! only reads as many bytes and writes as many results, and CUB's segmented reduction or reduction
 //! by key. Counts and sums of bins have CUB's histogram or a kernel with one atomic addition for
-//! each value as their second peer. All run in one process, on one stream and over the same memory,
-//! and they take turns.
+//! each value as their second peer, and other operations over segments have the twin alone. All run
+//! in one process, on one stream and over the same memory, and they take turns.
 //!
 //! Each measurement is a graph of five calls with the same input. Results are checked before the
 //! calls are timed.
@@ -11,6 +11,7 @@ mod bins;
 mod cases;
 mod keys;
 mod measure;
+mod operations;
 
 use std::{
     fs,
@@ -94,7 +95,8 @@ fn check(args: &Args) -> Result<(), String> {
     }
     let chosen =
         [choose::<f32>(args), choose::<f64>(args), choose::<f16>(args), choose::<u8>(args)];
-    if chosen.iter().all(Vec::is_empty) && choose_bins(args).is_empty() {
+    let others = choose_bins(args).len() + choose_operations(args).len();
+    if chosen.iter().all(Vec::is_empty) && others == 0 {
         return Err(format!("--cases {}: no case has this in its name", args.cases));
     }
     Ok(())
@@ -123,6 +125,17 @@ fn choose_bins(args: &Args) -> Vec<bins::Case> {
     cases
 }
 
+/// The cases of other operations that are wanted.
+fn choose_operations(args: &Args) -> Vec<operations::Case> {
+    let mut cases = operations::cases();
+    cases.retain(|&case| match args.cases.as_str() {
+        "full" => true,
+        "quick" => matches!(case.1, Lengths::Equal(64)),
+        part => operations::name(case).contains(part),
+    });
+    cases
+}
+
 /// Measures and reports the cases, and returns whether all could be measured.
 fn run(args: &Args) -> anyhow::Result<bool> {
     cli::choose_driver();
@@ -141,9 +154,12 @@ fn run(args: &Args) -> anyhow::Result<bool> {
     rows.extend(measure::<f64>(&lab, args, &mut failures)?);
     rows.extend(measure::<f16>(&lab, args, &mut failures)?);
     rows.extend(measure::<u8>(&lab, args, &mut failures)?);
-    let bins = choose_bins(args);
-    if !bins.is_empty() {
+    let (operations, bins) = (choose_operations(args), choose_bins(args));
+    if operations.len() + bins.len() > 0 {
         let values = lab.values::<f32>()?;
+        for case in operations {
+            keep(lab.of_operation(case, &values), &mut rows, &mut failures);
+        }
         for case in bins {
             keep(lab.of_bins(case, &values), &mut rows, &mut failures);
         }

@@ -37,6 +37,8 @@ pub(crate) enum Kind {
         count: u64,
         is_mixed: bool,
     },
+    /// Other operations than sums over such segments, of which no target speaks.
+    OffsetsOfOthers,
     Keys,
     Counts,
     BinSums,
@@ -178,6 +180,7 @@ impl Entry {
                 name if name.contains(" count into ") => Kind::Counts,
                 name if name.contains(" into ") => Kind::BinSums,
                 name if name.contains(" by key ") => Kind::Keys,
+                name if name.contains(" of segments, ") => Kind::OffsetsOfOthers,
                 name => Kind::Offsets { count, is_mixed: !name.contains("all of") },
             };
         }

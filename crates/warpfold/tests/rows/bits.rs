@@ -2,8 +2,8 @@
 
 use rand::{Rng, seq::SliceRandom};
 use warpfold::{
-    Array, CompensatedSum, Device, Item, LogSumExp, Moments, RowOperation, SoftmaxStats, Sum,
-    device::DeviceClass, half::f16,
+    ArgMax, Array, CompensatedSum, Device, Item, LogSumExp, Moments, RowOperation, SoftmaxStats,
+    Sum, device::DeviceClass, half::f16,
 };
 
 use super::{all_devices as devices, seed::random};
@@ -108,6 +108,25 @@ fn no_class_of_device_changes_a_bit() {
     }
     assert!(all.len() >= 10);
     assert!(all.iter().all(|found| *found == all[0]));
+}
+
+/// So many tiles of a column that a task has 16 of them, and each column of a lane needs a stack of
+/// four accumulators. The host thinks that the device is small, so that tasks are long.
+#[test]
+fn long_tasks_of_columns_change_no_bit() {
+    let (length, columns) = (400_037, 8);
+    let values = values(length * columns);
+    let transposed: Vec<f32> =
+        (0..columns).flat_map(|column| values[column..].iter().step_by(columns).copied()).collect();
+    let (shape, across) = ([columns as u64, length as u64], [1, columns as i64]);
+    for device in devices() {
+        let Ok(small) = device.with_class(DeviceClass::new(1, false, (9, 0))) else { continue };
+        let along = [length as i64, 1];
+        let rows = text::<f32, Moments>(&small, &transposed, &shape, &along, 0);
+        assert_eq!(text::<f32, Moments>(&small, &values, &shape, &across, 0), rows);
+        let rows = text::<f32, ArgMax>(&small, &transposed, &shape, &along, 0);
+        assert_eq!(text::<f32, ArgMax>(&small, &values, &shape, &across, 0), rows);
+    }
 }
 
 /// The order of the rows and of the axes does not matter to any of them.

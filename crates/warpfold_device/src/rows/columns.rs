@@ -6,8 +6,9 @@
 //! of each column together to packs. So all operations come in the same order as in a tile in
 //! shared memory, and the bits of the results are the same.
 //!
-//! The buffer of the warp is free meanwhile. It has the accumulators of the lane's columns, and
-//! behind these a stack for each column, in which the tiles of a task meet.
+//! The buffer of the warp is free meanwhile, and so is the stack of each thread. The buffer has the
+//! accumulators of the lane's columns, and behind these a stack for each column of the first half,
+//! in which the tiles of a task meet. Those of the other half share the stack of the thread.
 
 use super::source::RowSource;
 use super::stage::Stager;
@@ -51,6 +52,16 @@ pub(super) fn place(buffer: *mut u8, words: usize, column: u32, lane: u32) -> *m
     buffer.cast::<u32>().wrapping_add(words * (column * WARP) as usize + lane as usize)
 }
 
+/// For how many accumulators of `words` words there is room in the stack of each column, if a lane
+/// takes `columns` columns. The host decides in the same way.
+#[inline(always)]
+const fn levels(columns: usize, words: usize) -> u32 {
+    let (near, far) = (columns.div_ceil(2), columns / 2);
+    let in_buffer = ((WORDS / words - columns) / near) as u32;
+    let in_stack = if far > 0 { LEVELS / far as u32 } else { LEVELS };
+    if in_buffer < in_stack { in_buffer } else { in_stack }
+}
+
 /// How many lanes of a team finish a column together, if lanes take so many columns. Where a column
 /// has more than 4 teams, all lanes of the team have work.
 #[inline(always)]
@@ -71,6 +82,8 @@ pub(super) struct Columns {
     pub stager: Stager,
     /// The buffer of the warp.
     pub buffer: *mut u8,
+    /// The stack of this thread.
+    pub stack: tree::Stack,
 }
 
 impl Columns {
@@ -97,18 +110,22 @@ impl Columns {
                 let place = place(self.buffer, R::Acc::COUNT, column as u32, lane);
                 each(R::Acc::COUNT, |i| *place.add(i * WARP as usize) = accs[column].word(i));
             });
-            // The stack of a column has room for so many accumulators.
-            let levels = (WORDS / R::Acc::COUNT - count) / count;
-            let levels = if levels > LEVELS as usize { LEVELS as usize } else { levels };
+            let (near, levels) = (count.div_ceil(2) as u32, levels(count, R::Acc::COUNT));
             let mut column = 0;
             while column < count as u32 {
                 control::keep_rolled();
                 let place = place(self.buffer, R::Acc::COUNT, column, lane);
                 let acc = R::Acc::from_words(&|i| *place.add(i * WARP as usize));
                 let acc = tree::lanes::<R>(acc, tree::Parts::Even, plan.lanes);
-                let first = count as u32 + column * levels as u32;
-                let words = self::place(self.buffer, R::Acc::COUNT, first, lane);
-                let stack = tree::Stack { words, stride: WARP as usize };
+                let stack = if column < near {
+                    let first = count as u32 + column * levels;
+                    let words = self::place(self.buffer, R::Acc::COUNT, first, lane);
+                    tree::Stack { words, stride: WARP as usize }
+                } else {
+                    let first = ((column - near) * levels) as usize * R::Acc::COUNT;
+                    let tree::Stack { words, stride } = self.stack;
+                    tree::Stack { words: words.add(first * stride), stride }
+                };
                 let acc = stack.push::<R>(acc, here.number, here.is_last(plan));
                 each(R::Acc::COUNT, |i| *place.add(i * WARP as usize) = acc.word(i));
                 column += 1;

@@ -13,9 +13,9 @@
 //! *Columns.* Rows that are neighbours in memory need no shared memory: a lane reads the elements
 //! of a few of them into registers ([`columns`]). The packs and the parts are the same.
 //!
-//! *Aligned pieces.* Of most tiles a warp needs to know little: they are one piece of memory, and
-//! begin at a pack. For these the kernel has a short way to the first copy (`aligned`). The packs
-//! and the parts are the same.
+//! *Plain pieces.* Of most tiles a warp needs to know little: they are one piece of a matrix whose
+//! elements are neighbours along the rows. For these the kernel has a short way to the first copy
+//! (`plain`). The packs and the parts are the same.
 //!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
@@ -57,10 +57,10 @@
 //! - A kernel of [`row_pairs!`](crate::row_pairs!) also takes the address of the second array, and
 //!   a [`Layout`] and [`Dim`]s of its own for it. Tiles and parts have half as many bytes.
 
-mod aligned;
 pub mod columns;
 pub(crate) mod finish;
 mod part;
+mod plain;
 mod reader;
 pub mod scatter;
 mod source;
@@ -271,9 +271,9 @@ pub enum Staging {
     /// kept dimension counts the units of lanes, and its stride is that of units. No part of a row
     /// crosses the end of the first reduced dimension.
     Columns = 5,
-    /// As [`Piece`](Self::Piece), and each tile begins at a pack. There are two dimensions, and the
-    /// kernel is one that knows [`Columns`](Self::Columns).
-    AlignedPiece = 6,
+    /// As [`Piece`](Self::Piece). There are two dimensions, the elements of a row are neighbours,
+    /// and the kernel is one that knows [`Columns`](Self::Columns).
+    PlainPiece = 6,
 }
 
 /// A tile, by what it belongs to.
@@ -369,16 +369,16 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
-    let is_aligned = aligned::is_known::<S, R>() && plan.staging == Staging::AlignedPiece as u32;
+    let is_plain = plain::is_known::<S, R>() && plan.staging == Staging::PlainPiece as u32;
     let buffers =
         if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
     let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
     let tiles = tiles_of(warp_of_block);
-    let aligned = || aligned::Worker { stride: dims[0].stride as u64, tile: tiles, lane };
-    if is_aligned && plan.tiles == 1 {
+    let plain = || plain::Worker { stride: dims[0].stride as u64, tile: tiles, lane };
+    if is_plain && plan.tiles == 1 {
         let number = thread::block_idx_x() * WARPS + warp_of_block;
         // SAFETY: the launch's contract. All warps take this branch.
-        unsafe { aligned().rows::<S, R>(input, output, slots, number, &plan) };
+        unsafe { plain().rows::<S, R>(input, output, slots, number, &plan) };
         return;
     }
     let table = (&raw mut TABLE).cast::<u64>();
@@ -389,7 +389,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     unsafe {
         let is_matrix = plan.is_matrix();
         let second_is_matrix = !is_pair || second.is_matrix();
-        if !is_aligned && (!is_matrix || !second_is_matrix) {
+        if !is_plain && (!is_matrix || !second_is_matrix) {
             if tid == 0 {
                 each(DIMS, |i| {
                     *table.add(2 * i) = dims[i].size;
@@ -424,11 +424,11 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         let mut here = Tile { group: place.group, task: place.task, number: 0 };
         // Each way has a loop of its own. In a common loop the values that one way needs take
         // registers of the other one too, and ptxas spills them.
-        if is_aligned {
+        if is_plain {
             #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
             while has_task {
                 control::keep_rolled();
-                aligned().part_of_row::<S, R>(input, output, slots, stack, here, &plan);
+                plain().part_of_row::<S, R>(input, output, slots, stack, here, &plan);
                 let Some(next) = here.next(&plan) else { break };
                 here = next;
             }
@@ -436,7 +436,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
             #[expect(clippy::while_immutable_condition, reason = "the last tile breaks the loop")]
             while has_task {
                 control::keep_rolled();
-                let worker = columns::Columns { stager: stagers[0], buffer: tiles };
+                let worker = columns::Columns { stager: stagers[0], buffer: tiles, stack };
                 worker.work::<S, R>(input, here, &plan);
                 let Some(next) = here.next(&plan) else { break };
                 here = next;

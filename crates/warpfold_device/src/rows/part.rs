@@ -56,55 +56,56 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     let second_at = second_shift + row * second.row_step + first * second.step;
     // No closure has the plan, because LLVM may make a function of a long one.
     let index = here.step(plan) + u64::from(first);
-    // Most parts are whole. A lane that reads several packs of such a part at once waits for shared
-    // memory once. Older devices have too few registers for that, and packs of many narrow elements
-    // gain nothing, because their arithmetic takes longer than the wait. Nor is there a gain if a
-    // thread goes on with a list.
-    let is_full = !is_pair
+    // A lane that reads several packs at once waits for shared memory once. Older devices have too
+    // few registers for that, and packs of many narrow elements gain nothing, because their
+    // arithmetic takes longer than the wait. Nor is there a gain if a thread goes on with a list.
+    let is_wide = !is_pair
         && target::arch() >= 900
         && size_of::<S::Element>() >= WORD as usize
-        && count == most
         && !R::IN_ANY_ORDER;
+    // Most parts are whole.
+    let is_full = is_wide && count == most;
     let size = size_of::<S::Element>() as u32;
     let begin = shift | plan.row_step;
+    let are_packs = begin.is_multiple_of(PACK);
     // SAFETY: the elements below `count` are in the tile.
     unsafe {
-        if is_full && plan.step == size {
-            if begin.is_multiple_of(PACK) {
-                let packs = if begin.is_multiple_of(LINE) {
-                    reader::line(tile, at)
-                } else {
-                    reader::packs(tile, at)
-                };
-                return whole::<S, R>(source, packs, index);
-            }
-            // All packs and the words beside them would need too many registers.
-            let mut kept = R::start();
-            each(PACKS / WINDOW, |i| {
-                let first = (i * WINDOW) as u32;
-                let packs = reader::window(tile, at + first * PACK);
-                each(WINDOW, |k| {
-                    kept = R::pack(kept, source.packs([packs[k]; 2]), first + k as u32);
-                });
-            });
-            return R::finish(kept, position(index, 0));
+        if is_full && plan.step == size && are_packs {
+            let packs = if begin.is_multiple_of(LINE) {
+                reader::line(tile, at)
+            } else {
+                reader::packs(tile, at)
+            };
+            return whole::<S, R>(source, packs, index);
         }
         if is_full && plan.step == WARP * size {
             return whole::<S, R>(source, reader::column::<S::Element>(tile, at), index);
         }
         let mut kept =
             if R::IN_ANY_ORDER { R::resume(before, position(index, 0)) } else { R::start() };
-        if packs > 0 {
+        let mut place = 0;
+        if is_wide && plan.step == size && !are_packs {
+            // All packs and the words beside them would need too many registers.
+            while place + WINDOW as u32 <= packs {
+                control::keep_rolled();
+                let window = reader::window(tile, at + place * PACK);
+                each(WINDOW, |k| {
+                    kept = R::pack(kept, source.packs([window[k]; 2]), place + k as u32);
+                });
+                place += WINDOW as u32;
+            }
+        }
+        if place < packs {
+            let done = place * S::PER_PACK as u32;
             let reader = |tile: *const u8, at: u32, begin: u32, step: u32| {
                 let are_packs = step == size && begin.is_multiple_of(PACK);
-                Reader::new::<S::Element>(tile, at, step, count, are_packs)
+                Reader::new::<S::Element>(tile, at + done * step, step, count - done, are_packs)
             };
             let mut readers = [reader(tile, at, begin, plan.step); 2];
             if is_pair {
                 let begin = second_shift | second.row_step;
                 readers[1] = reader(second_tile, second_at, begin, second.step);
             }
-            let mut place = 0;
             while place < packs {
                 control::keep_rolled();
                 let mut both = [readers[0].pack::<S::Element>(), [0; 4]];

@@ -16,8 +16,6 @@ pub(super) const WARP: u64 = 32;
 pub(super) const UNITS: [u64; 3] = [16, 8, WORD];
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
-/// Bytes of a pack.
-const PACK: u64 = 16;
 /// Bytes of a sector, which is what a request to memory brings at least.
 const SECTOR: u64 = 32;
 /// Threads of a block. `warpfold_device::rows::THREADS`.
@@ -64,7 +62,7 @@ pub(super) enum Staging {
     RowElements = 3,
     StepElements = 4,
     Columns = 5,
-    AlignedPiece = 6,
+    PlainPiece = 6,
 }
 
 /// The tile of a launch, and the dimensions as its staging counts them.
@@ -147,10 +145,13 @@ const MOST_CACHED_TILES: u64 = 16;
 const LEAST_TILES: u64 = 16;
 const LEAST_TILES_OF_COLUMN: u64 = 4;
 
-/// The most tiles of a task of such columns, for which there is room in the stacks.
+/// The most tiles of a task of such columns, for which there is room in the stacks:
+/// `warpfold_device::rows::columns::levels`.
 fn most_tiles_of_columns(columns: u64, words: u64) -> u64 {
-    let levels = (LANE_WORDS / words - columns) / columns;
-    (1 << levels).min(MOST_TILES)
+    let (near, far) = (columns.div_ceil(2), columns / 2);
+    let in_buffer = (LANE_WORDS / words - columns) / near;
+    let levels = u64::from(MOST_TILES.ilog2());
+    1 << in_buffer.min(levels / far.max(1))
 }
 
 /// The tile for a layout whose neighbouring rows are neighbours in memory, if lanes can read them
@@ -233,21 +234,17 @@ pub(super) fn tile(
     let whole_lanes = length.div_ceil(in_part).max(1);
     let at_once = (WARP / whole_lanes).max(1);
 
-    // Most such tiles begin at packs, and take less time if the kernel knows that.
+    // The kernel may have a short way for such tiles, which needs no more dimensions.
     let is_known = columns.is_some_and(|words| columns_of_lane(bytes, words) > 0);
-    let aligned = |tile: Tile| {
-        let distance = row.stride.unsigned_abs().saturating_mul(tile.rows);
-        let is_aligned = is_single(&layout.kept)
-            && address.is_multiple_of(PACK)
-            && (layout.rows() <= tile.rows || distance.is_multiple_of(PACK));
-        let staging = if is_known && is_aligned { Staging::AlignedPiece } else { tile.staging };
-        Tile { staging, ..tile }
+    let plain = |tile: Tile| {
+        let is_plain = is_known && is_single(&layout.kept);
+        Tile { staging: if is_plain { Staging::PlainPiece } else { tile.staging }, ..tile }
     };
     // Rows in one piece: long ones each by itself, short ones several at a time.
     if is_single(&layout.reduced) && (is_next(step) || length <= 1) {
         let is_packed = is_single(&layout.kept) && row.stride == row_bytes as i64;
         if row_bytes > TILE_BYTES {
-            return aligned(piece(layout, 1, WARP * in_part, (0, bytes), WARP));
+            return plain(piece(layout, 1, WARP * in_part, (0, bytes), WARP));
         }
         if is_packed || row_bytes > TILE_BYTES / 2 {
             let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
@@ -264,7 +261,7 @@ pub(super) fn tile(
             let rows = whole.min(share.next_multiple_of(at_once));
             // A row alone begins where the tile does.
             let row_step = if rows == 1 { 0 } else { row_bytes };
-            return aligned(piece(layout, rows, length, (row_step, bytes), whole_lanes));
+            return plain(piece(layout, rows, length, (row_step, bytes), whole_lanes));
         }
     }
     let columns =
@@ -469,9 +466,12 @@ mod tests {
         assert_eq!(tile.rows * tile.lanes, WARP * columns, "{tile:?}");
         assert_eq!(tile.steps, tile.lanes * PART_BYTES / bytes, "{tile:?}");
         assert!(tile.lanes.is_power_of_two() && tile.fast == 0, "{tile:?}");
-        // The accumulators and the stacks of a lane fit into its share of a buffer.
+        // The accumulators of a lane and the stacks of half of its columns fit into its share of a
+        // buffer, and the other stacks into that of a thread.
         let levels = u64::from(tile.most_task.ilog2());
-        assert!((1 + levels) * columns * words <= LANE_WORDS, "{tile:?}");
+        let near = columns.div_ceil(2);
+        assert!((columns + levels * near) * words <= LANE_WORDS, "{tile:?}");
+        assert!(levels * (columns - near) <= MOST_TILES.ilog2().into(), "{tile:?}");
         let next = tile.reduced[0].size;
         assert!(tile.reduced.len() == 1 || next.is_multiple_of(PART_BYTES / bytes), "{tile:?}");
     }
@@ -490,15 +490,9 @@ mod tests {
                 check_columns(&tile, *bytes, words);
                 continue;
             }
-            if tile.staging == Staging::AlignedPiece {
+            if tile.staging == Staging::PlainPiece {
                 assert!(columns.is_some() && tile.step == *bytes, "{tile:?}");
                 assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
-                // Each tile begins at a pack.
-                for group in 0..rows.div_ceil(tile.rows).min(50) {
-                    let row = (group * tile.rows) as i64;
-                    let begin = address.wrapping_add_signed(row.wrapping_mul(tile.kept[0].stride));
-                    assert!(begin.is_multiple_of(PACK), "{tile:?} from {address} on");
-                }
             }
             // A tile and its padding fit, and the lanes of a row hold its steps.
             let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
@@ -529,7 +523,7 @@ mod tests {
             let unit = tile.unit << tile.fast;
             match tile.staging {
                 // Columns have been checked.
-                Staging::Piece | Staging::AlignedPiece | Staging::Columns => {}
+                Staging::Piece | Staging::PlainPiece | Staging::Columns => {}
                 Staging::RowUnits | Staging::RowElements => {
                     assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
                 }
@@ -557,17 +551,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_in_tiles_that_begin_at_packs_take_the_short_way() {
-        let staging = |shape, address| tile_of(shape, 1, address).staging;
-        // The rows of a tile together are whole packs, or there is a single tile.
-        for shape in [[1000, 1], [1000, 4], [5, 7], [100_000, 34], [999, 100], [4096, 1024]] {
-            assert_eq!(staging(shape, 256), Staging::AlignedPiece, "{shape:?}");
-            assert_eq!(staging(shape, 260), Staging::Piece, "{shape:?}");
+    fn neighbours_along_rows_take_the_short_way() {
+        for shape in [[1000, 1], [5, 7], [100_000, 34], [4096, 1024], [1, 4097], [3, 4097]] {
+            for address in [256, 260] {
+                assert_eq!(tile_of(shape, 1, address).staging, Staging::PlainPiece, "{shape:?}");
+            }
         }
-        // A row has several tiles.
-        assert_eq!(staging([3, 5000], 0), Staging::AlignedPiece);
-        assert_eq!(staging([1, 4097], 0), Staging::AlignedPiece);
-        assert_eq!(staging([3, 4097], 0), Staging::Piece);
+        // The neighbours of a column are elsewhere.
+        assert_eq!(tile_of([1000, 3], 0, 256).staging, Staging::Piece);
+        assert_eq!(tile_of([1000, 64], 0, 256).staging, Staging::StepUnits);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tiles that are one piece of memory and begin at a pack.
+//! Tiles that are one piece of a matrix whose elements are neighbours along the rows.
 //!
 //! Most rows in use are like that. A warp then needs to know little before it starts the first
 //! copy, because the compiler knows most of the plan. The general way takes twice as many
@@ -19,7 +19,7 @@ use crate::warp::WARP;
 use cuda_std::ext::{control, copy, grid, target};
 use cuda_std::warp;
 
-/// How many packs of a tile each lane copies.
+/// How many packs of a tile that begins at a pack each lane copies.
 const COPIES: usize = (TILE_BYTES / (WARP * PACK)) as usize;
 
 /// Whether the kernel has a way for such tiles: if it has one for [`columns`]. The host decides in
@@ -45,7 +45,7 @@ impl Worker {
     ///
     /// # Safety
     /// The whole warp calls this before it has waited for the launch before. The launch keeps
-    /// [its contract](super#the-launchs-contract), with [`Staging::AlignedPiece`].
+    /// [its contract](super#the-launchs-contract), with [`Staging::PlainPiece`].
     #[inline(always)]
     pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
         self,
@@ -69,12 +69,12 @@ impl Worker {
         // SAFETY: a tile of `rows` rows has so many bytes. All lanes take the same branches, except
         // the one that writes a result.
         unsafe {
-            self.copy::<S::Element>(from, bytes);
+            let shift = self.copy::<S::Element>(from, bytes);
             // This is computed while the copies are under way.
             let share = Share::new(control::anew(self.lane), plan);
             copy::wait();
             warp::sync_warp(u32::MAX);
-            let tiles = Tiles { start: [self.tile; 2], shift: [0; 2] };
+            let tiles = Tiles { start: [self.tile; 2], shift: [shift; 2] };
             let here = Tile { group: number, task: 0, number: 0 };
             // Where rows have a power of two of lanes, nobody reads what a lane makes of a part of
             // another row. So such a lane need not choose, and all lanes take the same branches.
@@ -102,7 +102,7 @@ impl Worker {
     ///
     /// # Safety
     /// The whole warp calls this, for each tile of a task in order. The launch keeps
-    /// [its contract](super#the-launchs-contract), with [`Staging::AlignedPiece`].
+    /// [its contract](super#the-launchs-contract), with [`Staging::PlainPiece`].
     #[inline(always)]
     pub(super) unsafe fn part_of_row<S: RowSource, R: Reduction<Source = S>>(
         self,
@@ -120,13 +120,14 @@ impl Worker {
         let row = here.row(plan);
         let from = row.wrapping_mul(self.stride).wrapping_add(here.step(plan) * u64::from(size));
         let share = Share { row: 0, number: self.lane, is_taken: true };
-        let tiles = Tiles { start: [self.tile; 2], shift: [0; 2] };
         // SAFETY: the tile has so many bytes. All lanes take the same branches around the shuffles.
         unsafe {
             let from = source.addresses()[0].wrapping_add(from);
-            self.copy::<S::Element>(from, here.steps(plan) * size);
+            let bytes = here.steps(plan) * size;
+            let shift = self.copy::<S::Element>(from, bytes);
             copy::wait();
             warp::sync_warp(u32::MAX);
+            let tiles = Tiles { start: [self.tile; 2], shift: [shift; 2] };
             let none = R::identity();
             let acc = part::part::<S, R>(source, tiles, share, Some(0), none, here, [plan; 2]);
             let acc = tree::lanes::<R>(acc, tree::Parts::Even, WARP);
@@ -141,20 +142,23 @@ impl Worker {
             }
         }
     }
-
-    /// Starts the copy of `bytes` bytes from `from` on.
+    /// Starts the copy of `bytes` bytes from `from` on, and returns how far behind the beginning of
+    /// the buffer the first of them will be.
     ///
     /// # Safety
     /// The whole warp calls this, and no lane uses the buffer until the copies have arrived. So
-    /// many bytes of elements are there, at a pack, and no more than those of a tile.
+    /// many bytes of elements are there, and no more than those of a tile.
     #[inline(always)]
     #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
-    unsafe fn copy<T: Item>(self, from: u64, bytes: u32) {
-        let at = self.lane * PACK;
-        let (start, to) = (from + u64::from(at), self.tile.wrapping_add(padded(at) as usize));
-        let end = bytes / PACK * PACK;
+    unsafe fn copy<T: Item>(self, from: u64, bytes: u32) -> u32 {
         // SAFETY: the caller's contract.
         unsafe {
+            if !from.is_multiple_of(PACK.into()) {
+                return piece::copy::<T>(self.tile, from, bytes, self.lane);
+            }
+            let at = self.lane * PACK;
+            let (start, to) = (from + u64::from(at), self.tile.wrapping_add(padded(at) as usize));
+            let end = bytes / PACK * PACK;
             each(COPIES, |i| {
                 let further = i as u32 * WARP * PACK;
                 let to = to.wrapping_add(padded(further) as usize).cast::<Pack>();
@@ -165,12 +169,13 @@ impl Worker {
                 piece::cut::<T>(self.tile, from, (0, bytes), self.lane);
             }
         }
+        0
     }
 }
 
 /// What such tiles have in common, for elements of `size` bytes.
 #[inline(always)]
 fn known(plan: &Plan, size: u32) -> Plan {
-    let staging = Staging::AlignedPiece as u32;
+    let staging = Staging::PlainPiece as u32;
     Plan { step: size, staging, unit: size, fast: 0, kept: 1, reduced: 1, ..*plan }
 }
