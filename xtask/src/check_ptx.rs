@@ -331,14 +331,14 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             _ => 0,
         };
     }
-    // A multiprocessor of sm_120 has shared memory for fewer warps than one of sm_90, but the PTX is
-    // the same. So its bound lets these kernels spill there, though registers would be free.
+    // A multiprocessor of sm_120 has shared memory for fewer warps than one of sm_90, but the PTX
+    // is the same. So its bound lets these kernels spill there, though registers would be free.
     if is_one_of(&["segments_", "bins_"]) {
         return match arch {
             "sm_90" | "sm_100" if name.starts_with("segments_moments_") => 12,
             "sm_120" if name.starts_with("segments_moments_") => 284,
             "sm_120" if name.starts_with("segments_top4_") => 32,
-            // These keep what a range needs at its end in memory, because an element has two words.
+            // These keep in memory what a range needs at its end: an element has two words.
             "sm_120" if name.starts_with("segments_top8_") && name.ends_with("64") => 48,
             "sm_120" if name.starts_with("bins_sum_") => 72,
             _ => 0,

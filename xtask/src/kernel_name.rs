@@ -243,12 +243,13 @@ fn later_most_threads_of_rows(op: &str, element: &str, bits: Option<u32>) -> u32
         ("and" | "or" | "xor" | "minmax", _) if element == "u8" => 512,
         ("max" | "min", _) if element == "u8" => 640,
         ("sum", _) if ["i32", "u32"].contains(&element) => 640,
-        ("maxabs", Some(8)) => 640,
         ("within", _) if ["u32", "u64"].contains(&element) => 640,
         // Lists and exact sums have no columns, and gain most by more warps.
         ("exact" | "top4", Some(32 | 64)) => 896,
         ("exact" | "top4", _) | ("top8", Some(32)) => 768,
-        ("top8" | "moments" | "minmax" | "count" | "wide", _) | (_, Some(16 | 128)) => 640,
+        ("top8" | "moments" | "minmax" | "count" | "wide", _)
+        | ("maxabs", Some(8))
+        | (_, Some(16 | 128)) => 640,
         _ if op.starts_with("arg") => 640,
         _ => 768,
     }
