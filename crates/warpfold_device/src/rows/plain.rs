@@ -153,6 +153,7 @@ impl Worker {
     unsafe fn copy<T: Item>(self, from: u64, bytes: u32) -> u32 {
         // SAFETY: the caller's contract.
         unsafe {
+            // Most tiles begin at a pack, for which fewer things have to be computed.
             if !from.is_multiple_of(PACK.into()) {
                 return piece::copy::<T>(self.tile, from, bytes, self.lane);
             }
