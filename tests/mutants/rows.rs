@@ -161,17 +161,18 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     })
 }
 
-/// Of plain tiles of whole rows, of other plain tiles, and of all others, in this order.
+/// Of plain tiles of longer rows, of tiles that are not plain, and of plain tiles of whole rows, in
+/// this order.
 const NO_WAIT_FOR_ROWS: Mutant =
-    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 1, 3), "//");
+    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 3, 3), "//");
 const NO_WAIT_FOR_PART: Mutant =
-    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 2, 3), "//");
+    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 1, 3), "//");
 const NO_WAIT: Mutant =
-    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 3), "//");
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 3), "//");
 const NO_WARP_BARRIER_FOR_ROWS: Mutant =
-    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 1, 10), "//");
+    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 10, 10), "//");
 const NO_WARP_BARRIER_FOR_PART: Mutant =
-    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 10), "//");
+    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 1, 10), "//");
 const NO_BARRIER: Mutant =
     Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 4), "//");
 const NO_BARRIER_BEFORE_PARTS: Mutant =
