@@ -559,7 +559,7 @@ mod tests {
         }
         // The neighbours of a column are elsewhere.
         assert_eq!(tile_of([1000, 3], 0, 256).staging, Staging::Piece);
-        assert_eq!(tile_of([1000, 64], 0, 256).staging, Staging::StepUnits);
+        assert_eq!(tile_of([128, 128], 0, 256).staging, Staging::RowUnits);
     }
 
     #[test]
