@@ -152,41 +152,59 @@ impl Lab {
         Sum: SegmentOperation<T, RowRaw: Number>,
     {
         let name = Way::Offsets.name::<T>(lengths);
+        let offsets = lengths.offsets(self.n);
+        let expected = values.sums(&offsets);
+        let cub = format!("cub_segments_sum_{}", T::NAME);
+        let check = |found: &[Raw<T>]| compare(&name, found, &expected);
+        self.over_segments(&name, Sum, &offsets, values, Some(&cub), check)
+    }
+
+    /// Measures an operation over segments with these offsets. `check` compares its raw results
+    /// with the right ones. `cub` is the name of CUB's function, if there is one, and CUB has the
+    /// same raw results.
+    pub(crate) fn over_segments<T: Value, O: SegmentOperation<T>>(
+        &self,
+        name: &str,
+        operation: O,
+        offsets: &[u32],
+        values: &Values<T>,
+        cub: Option<&str>,
+        check: impl Fn(&[O::RowRaw]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Row> {
         eprintln!("{name}");
         let (device, input) = (&self.device, &values.input);
-        let (stream, sums) = (device.stream()?, device.segment_reducer::<T, _>(Sum)?);
-        let offsets = lengths.offsets(self.n);
+        let (stream, reducer) = (device.stream()?, device.segment_reducer(operation)?);
         let segments = offsets.len() - 1;
-        let expected = values.sums(&offsets);
-        let offsets = device.upload(&offsets)?;
+        let offsets = device.upload(offsets)?;
         let mut status = device.upload(&[SegmentStatus::default()])?;
         // The twin writes multiples of 16 bytes.
-        let mut out = device.alloc::<Raw<T>>(segments + 16)?;
+        let mut out = device.alloc::<O::RowRaw>(segments + 16)?;
         let address = out.address();
 
         let ours = self.capture(|stream| {
             let out = out.view_mut(..segments);
-            sums.reduce_segments_into(input, &offsets, out, &mut status, stream)?;
+            reducer.reduce_segments_into(input, &offsets, out, &mut status, stream)?;
             Ok(())
         })?;
         let check = |graph: &Graph| {
             graph.launch(&stream)?;
             stream.synchronize()?;
-            compare(&name, &out.view(..segments).copy_to_host()?, &expected)
+            check(&out.view(..segments).copy_to_host()?)
         };
         check(&ours).context("warpfold")?;
         ensure!(status.copy_to_host()?[0] == SegmentStatus::default(), "the offsets are right");
 
         let read = (self.n * size_of::<T>() + 4 * (segments + 1)) as u64;
-        let written = (segments * size_of::<Raw<T>>()) as u64;
+        let written = (segments * size_of::<O::RowRaw>()) as u64;
         let mut graphs = vec![ours];
         let (piece, temp);
         if let Some(peers) = &self.peers {
             // The twin reads elements and offsets as one piece.
             piece = device.alloc::<u8>(read as usize)?;
             graphs.push(self.twin(peers, (piece.address(), read), (address, written))?);
-            let cub = format!("cub_segments_sum_{}", T::NAME);
-            if let Some(cub) = peers.cub_segments(&cub, segments as u64, offsets.address()) {
+            let cub =
+                cub.and_then(|cub| peers.cub_segments(cub, segments as u64, offsets.address()));
+            if let Some(cub) = cub {
                 temp = device.alloc::<u8>(cub.temp_bytes()?)?;
                 let cub = self.capture(|stream| {
                     // SAFETY: as for the twin. The results of CUB are as large as ours.
@@ -196,7 +214,7 @@ impl Lab {
                 graphs.push(cub);
             }
         }
-        self.row(name, segments, read + written, &graphs, &stream)
+        self.row(name.to_owned(), segments, read + written, &graphs, &stream)
     }
 
     /// Measures the graphs, which take turns: ours, the twin's and that of CUB or another peer.

@@ -1,10 +1,8 @@
 //! Measures other operations than sums over segments whose offsets are given. CUB has no call for
 //! most of them, so the twin is their only peer.
 
-use anyhow::{Context, ensure};
-use warpfold::{
-    ArgMin, LogSumExp, Min, MinMax, Moments, SegmentOperation, SegmentStatus, device::Pod,
-};
+use anyhow::ensure;
+use warpfold::{ArgMin, LogSumExp, Min, MinMax, Moments, SegmentOperation};
 
 use crate::{
     cases::Lengths,
@@ -72,22 +70,21 @@ impl Lab {
             (sum > 0.0).then(|| sum.ln())
         };
         match case.0 {
-            Work::Min => self.over_segments(case, values, Min, least, f64::from),
-            Work::ArgMin => {
-                self.over_segments(case, values, ArgMin, first, |found| found.index as f64)
-            }
-            Work::MinMax => self.over_segments(case, values, MinMax, range, |found| {
+            Work::Min => self.of_case(case, values, Min, least, f64::from),
+            Work::ArgMin => self.of_case(case, values, ArgMin, first, |found| found.index as f64),
+            Work::MinMax => self.of_case(case, values, MinMax, range, |found| {
                 f64::from(found.max) - f64::from(found.min)
             }),
-            Work::Moments => self
-                .over_segments(case, values, Moments, squares, |found| found.squared_deviations()),
-            Work::LogSumExp => self.over_segments(case, values, LogSumExp, exponentials, f64::from),
+            Work::Moments => {
+                self.of_case(case, values, Moments, squares, |found| found.squared_deviations())
+            }
+            Work::LogSumExp => self.of_case(case, values, LogSumExp, exponentials, f64::from),
         }
     }
 
     /// Measures an operation. `expected` says what is right for a segment, unless it has no
     /// elements, and `number` is the same of a result.
-    fn over_segments<O: SegmentOperation<f32, RowRaw: Pod>>(
+    fn of_case<O: SegmentOperation<f32>>(
         &self,
         case: Case,
         values: &Values<f32>,
@@ -96,45 +93,19 @@ impl Lab {
         number: impl Fn(O::Output) -> f64,
     ) -> anyhow::Result<Row> {
         let name = name(case);
-        eprintln!("{name}");
-        let (device, input) = (&self.device, &values.input);
-        let (stream, reducer) = (device.stream()?, device.segment_reducer(operation)?);
-        let host = case.1.offsets(self.n);
-        let segments = host.len() - 1;
-        let offsets = device.upload(&host)?;
-        let mut status = device.upload(&[SegmentStatus::default()])?;
-        // The twin writes multiples of 16 bytes.
-        let mut out = device.alloc::<O::RowRaw>(segments + 16)?;
-        let address = out.address();
-        let ours = self.capture(|stream| {
-            let out = out.view_mut(..segments);
-            reducer.reduce_segments_into(input, &offsets, out, &mut status, stream)?;
+        let offsets = case.1.offsets(self.n);
+        let check = |found: &[O::RowRaw]| {
+            for (i, (&raw, pair)) in found.iter().zip(offsets.windows(2)).enumerate() {
+                let segment = &values.small()[pair[0] as usize..pair[1] as usize];
+                let Some(expected) = expected(segment) else { continue };
+                let found = number(O::finish_row(raw, segment.len() as u64)?);
+                ensure!(
+                    (found - expected).abs() <= 1e-5 * expected.abs(),
+                    "{name}: result {i} is {found} and must be {expected}"
+                );
+            }
             Ok(())
-        })?;
-
-        ours.launch(&stream)?;
-        stream.synchronize()?;
-        ensure!(status.copy_to_host()?[0] == SegmentStatus::default(), "the offsets are right");
-        let found = out.view(..segments).copy_to_host()?;
-        for (i, (raw, pair)) in found.into_iter().zip(host.windows(2)).enumerate() {
-            let segment = &values.small()[pair[0] as usize..pair[1] as usize];
-            let Some(expected) = expected(segment) else { continue };
-            let found = number(O::finish_row(raw, segment.len() as u64).context("a result")?);
-            ensure!(
-                (found - expected).abs() <= 1e-5 * expected.abs(),
-                "{name}: result {i} is {found} and must be {expected}"
-            );
-        }
-
-        let read = (size_of::<f32>() * self.n + size_of::<u32>() * (segments + 1)) as u64;
-        let written = (segments * size_of::<O::RowRaw>()) as u64;
-        let mut graphs = vec![ours];
-        let piece;
-        if let Some(peers) = &self.peers {
-            // The twin reads elements and offsets as one piece.
-            piece = device.alloc::<u8>(read as usize)?;
-            graphs.push(self.twin(peers, (piece.address(), read), (address, written))?);
-        }
-        self.row(name, segments, read + written, &graphs, &stream)
+        };
+        self.over_segments(&name, operation, &offsets, values, None, check)
     }
 }
