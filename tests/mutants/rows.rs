@@ -133,6 +133,9 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
         team,
         lanes,
         (1u32 << 16).div_ceil(lanes),
+        // There are no bundles.
+        0,
+        0,
         staging,
         unit,
         fast,

@@ -34,9 +34,10 @@ pub(crate) struct Args {
     #[arg(long)]
     emit_llvm: bool,
 
-    /// Build only this module, such as reduce3_i32, or those that begin so, such as 'rows_sum_*'
+    /// Build only this module, such as reduce3_i32, or those that begin so, such as 'rows_sum_*'.
+    /// May be given several times
     #[arg(long, value_name = "MODULE")]
-    only: Option<String>,
+    only: Vec<String>,
 
     /// With --check: build each N-th module only, beginning with number K, counted from 0
     #[arg(long, value_name = "K/N", requires = "check", conflicts_with = "only")]
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 impl Args {
     /// Whether some modules are left out.
     fn is_partial(&self) -> bool {
-        self.only.is_some() || self.part.is_some()
+        !self.only.is_empty() || self.part.is_some()
     }
 
     /// The arguments that build all kernels and write them.
@@ -124,7 +125,7 @@ impl Args {
             check: false,
             any_compiler: false,
             emit_llvm: false,
-            only: None,
+            only: Vec::new(),
             part: None,
             foreign: None,
         }
@@ -239,7 +240,7 @@ fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Ren
     let mut outputs = Vec::new();
     for &arch in args.arch.iter().collect::<BTreeSet<_>>() {
         let mut builder = recipe::builder(root, arch).emit_llvm_ir(args.emit_llvm);
-        if let Some(only) = &args.only {
+        for only in &args.only {
             builder = builder.only(only);
         }
         if let Some(Part { part, parts }) = args.part {

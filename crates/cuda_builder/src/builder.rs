@@ -89,7 +89,7 @@ pub struct CudaBuilder {
     build_args: Vec<String>,
     target_dir: Option<PathBuf>,
     rule: Option<Rule>,
-    only: Option<String>,
+    only: Vec<String>,
     part: Option<(usize, usize)>,
 }
 
@@ -115,7 +115,7 @@ impl CudaBuilder {
             build_args: Vec::new(),
             target_dir: None,
             rule: None,
-            only: None,
+            only: Vec::new(),
             part: None,
         }
     }
@@ -188,11 +188,11 @@ impl CudaBuilder {
         self
     }
 
-    /// Compiles the module of this name and leaves the others out. If the name ends with `*`, all
-    /// modules are compiled that begin with what stands before it.
+    /// Compiles the module of this name, and leaves out the modules that no such call names. If the
+    /// name ends with `*`, all modules are compiled that begin with what stands before it.
     #[must_use]
     pub fn only(mut self, module: impl Into<String>) -> Self {
-        self.only = Some(module.into());
+        self.only.push(module.into());
         self
     }
 
@@ -215,7 +215,7 @@ impl CudaBuilder {
     /// Those of [`compile`](Self::compile), and [`CudaBuilderError::FailedToCopyPtxFile`].
     pub fn build(mut self) -> Result<PathBuf, CudaBuilderError> {
         self.rule = None;
-        self.only = None;
+        self.only.clear();
         self.part = None;
         let path = match &self.copy_to {
             Some(path) => path.clone(),
@@ -281,16 +281,17 @@ impl CudaBuilder {
             let traits = self.traits(name);
             modules.entry(traits.module.clone()).or_default().push((name.clone(), traits));
         }
-        if let Some(only) = &self.only {
-            let is_wanted = |name: &String| match only.strip_suffix('*') {
-                Some(beginning) => name.starts_with(beginning),
-                None => name == only,
-            };
-            if !modules.keys().any(is_wanted) {
-                let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
-                return Err(CudaBuilderError::UnknownModule { name: only.clone(), modules });
-            }
-            modules.retain(|name, _| is_wanted(name));
+        let is_named = |module: &str, name: &str| match name.strip_suffix('*') {
+            Some(beginning) => module.starts_with(beginning),
+            None => module == name,
+        };
+        if let Some(name) = self.only.iter().find(|name| !modules.keys().any(|m| is_named(m, name)))
+        {
+            let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
+            return Err(CudaBuilderError::UnknownModule { name: name.clone(), modules });
+        }
+        if !self.only.is_empty() {
+            modules.retain(|module, _| self.only.iter().any(|name| is_named(module, name)));
         }
         if let Some((part, parts)) = self.part {
             let mut place = 0;

@@ -190,6 +190,8 @@ macro_rules! rows {
             team: u32,
             lanes: u32,
             lane_share: u32,
+            bundle_share: u32,
+            bundle_gap: u32,
             staging: u32,
             unit: u32,
             fast: u32,
@@ -216,7 +218,8 @@ macro_rules! rows {
 
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
-                groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
+                groups, team, lanes, lane_share, bundle_share, bundle_gap, staging, unit, fast,
+                kept, reduced,
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },
@@ -269,6 +272,8 @@ macro_rules! row_pairs {
             team: u32,
             lanes: u32,
             lane_share: u32,
+            bundle_share: u32,
+            bundle_gap: u32,
             staging: u32,
             unit: u32,
             fast: u32,
@@ -311,7 +316,8 @@ macro_rules! row_pairs {
 
             let plan = Plan {
                 first, rows, length, tile_rows, tile_steps, row_step, step, tiles, task, tasks,
-                groups, team, lanes, lane_share, staging, unit, fast, kept, reduced,
+                groups, team, lanes, lane_share, bundle_share, bundle_gap, staging, unit, fast,
+                kept, reduced,
             };
             let dims = [
                 Dim { size: size0, stride: stride0 },

@@ -71,3 +71,21 @@ pub fn anew(value: u32) -> u32 {
     };
     again
 }
+
+/// As [`anew`], for an `f64`. Behind a branch, the compiler does not compute what follows from the
+/// value for threads that do not take the branch. On the host, it is the value itself.
+#[inline(always)]
+#[must_use]
+pub fn anew_f64(value: f64) -> f64 {
+    #[cfg(target_os = "cuda")]
+    {
+        let again: f64;
+        // SAFETY: it moves one register to another.
+        unsafe {
+            core::arch::asm!("mov.b64 {}, {};", out(reg64) again, in(reg64) value, options(nomem, nostack))
+        };
+        again
+    }
+    #[cfg(not(target_os = "cuda"))]
+    value
+}

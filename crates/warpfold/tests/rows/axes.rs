@@ -2,9 +2,11 @@
 //! one behind the other.
 
 use rand::{Rng, seq::SliceRandom};
-use warpfold::{ArgMin, Array, Device, Item, RowOperation, Sum, WrappingSum, half::bf16};
+use warpfold::{
+    ArgMin, Array, Device, Item, RowOperation, Sum, WrappingSum, device::DeviceClass, half::bf16,
+};
 
-use super::{all_devices as devices, seed::random};
+use super::{all_devices as devices, seed::random, support};
 
 /// An array: its shape, strides and offset.
 #[derive(Clone, Debug)]
@@ -150,6 +152,50 @@ fn usual_shapes() {
                 let mut gaps = vec![Some(0); rank];
                 gaps[rank - 1] = Some(gap);
                 Case::new(&shape, &order, &gaps, &axes).check_all(&device);
+            }
+        }
+    }
+}
+
+/// The layouts that have a shorter way: bundles of few columns, as the coordinates of points, of
+/// which a tile has several, or of which one has several tiles; channels of images, whose steps
+/// have two dimensions; and columns of few steps. The host thinks that the device is small, so that
+/// tiles have as many rows as there is room for.
+#[test]
+fn bundles_folds_and_short_columns() {
+    for device in support::devices() {
+        for generation in [(7, 5), (9, 0)] {
+            let class = DeviceClass::new(1, false, generation);
+            let Ok(small) = device.with_class(class) else { continue };
+            for (shape, axes, gap) in [
+                (vec![1000, 32, 2], vec![1], 0),
+                (vec![700, 5, 3], vec![1], 0),
+                (vec![300, 17, 4], vec![1], 0),
+                (vec![150, 40, 3], vec![1], 0),
+                (vec![90, 6, 31], vec![1], 0),
+                (vec![3000, 2, 2], vec![1], 0),
+                (vec![20, 400, 3], vec![1], 0),
+                (vec![4, 3000, 5], vec![1], 0),
+                // Bundles that are not equal shares of the distance between them, or no neighbours.
+                (vec![100, 9, 3], vec![1], 1),
+                (vec![30, 400, 3], vec![1], 3),
+                (vec![30, 400, 3], vec![1], 4),
+                (vec![40, 3, 7, 7], vec![0, 2, 3], 0),
+                (vec![90, 3, 14, 14], vec![0, 2, 3], 0),
+                (vec![5, 2, 64, 64], vec![0, 2, 3], 0),
+                (vec![6, 40, 3, 5], vec![0, 2, 3], 0),
+                (vec![3, 50, 4, 8], vec![0, 2, 3], 0),
+                // A sum over a few arrays, whose rows fill several passes of a warp.
+                (vec![4, 5000], vec![0], 0),
+                (vec![17, 1000], vec![0], 0),
+                (vec![3, 5, 640], vec![1], 0),
+                // Each image is behind a gap.
+                (vec![20, 3, 10, 12], vec![0, 2, 3], 4),
+            ] {
+                let order: Vec<usize> = (0..shape.len()).collect();
+                let mut gaps = vec![Some(0); shape.len()];
+                gaps[1] = Some(2 * gap);
+                Case::new(&shape, &order, &gaps, &axes).check_all(&small);
             }
         }
     }

@@ -11,21 +11,27 @@ use warpfold::{
 
 /// Reduces an array of any values along its last axis, and fails if a check finds something.
 fn check<T: Item, O: RowOperation<T>>(shape: &[u64], strides: &[i64], value: T, operation: O) {
-    let device = Device::simulator_with(Instrument::Check);
-    // To a small device each array is large, so that columns are read into registers.
-    let small = device.with_class(DeviceClass::new(1, false, (9, 0))).unwrap();
-    for device in [device, small] {
-        check_on(&device, shape, strides, 0, value, operation);
+    for device in checking() {
+        check_on(&device, shape, strides, 0, &[-1], value, operation);
     }
 }
 
+/// Devices that check. To a small one each array is large, so that columns are read into registers,
+/// and tiles have many rows.
+fn checking() -> [Device; 2] {
+    let device = Device::simulator_with(Instrument::Check);
+    let small = device.with_class(DeviceClass::new(1, false, (9, 0))).unwrap();
+    [device, small]
+}
+
 /// As [`check`], on a device that checks, for an array that begins `offset` elements behind the
-/// beginning of its buffer.
+/// beginning of its buffer, along these axes.
 fn check_on<T: Item, O: RowOperation<T>>(
     device: &Device,
     shape: &[u64],
     strides: &[i64],
     offset: u64,
+    axes: &[isize],
     value: T,
     operation: O,
 ) {
@@ -33,8 +39,12 @@ fn check_on<T: Item, O: RowOperation<T>>(
     // The buffer ends with the array's last element, so that a read behind it is seen.
     let buffer = device.upload(&vec![value; (offset + reach as u64 + 1) as usize]).unwrap();
     let array = Array::with_strides(&buffer, shape, strides, offset).unwrap();
-    let results = device.reduce_axes(&array, &[-1], operation);
-    let name = format!("{} of {}: {shape:?} {strides:?} from {offset} on", O::NAME, T::NAME);
+    let results = device.reduce_axes(&array, axes, operation);
+    let name = format!(
+        "{} of {}: {shape:?} {strides:?} from {offset} on along {axes:?}",
+        O::NAME,
+        T::NAME
+    );
     assert!(results.is_ok(), "{name}");
     let observations = device.take_observations();
     assert!(!observations.is_empty());
@@ -68,6 +78,11 @@ fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
         (&[20, 2, 33], &[66, 1, 2]),
         (&[2, 3, 700], &[2100, 1, 3]),
         (&[9, 7, 5], &[40, 1, 8]),
+        // Short columns.
+        (&[300, 5], &[1, 304]),
+        (&[1100, 2], &[1, 1100]),
+        // Several bundles of columns in a tile.
+        (&[200, 3, 20], &[60, 1, 3]),
     ];
     for (shape, strides) in layouts {
         check(shape, strides, value, operation);
@@ -81,7 +96,8 @@ fn check_offsets<T: Item, O: RowOperation<T>>(value: T, operation: O) {
     let device = Device::simulator_with(Instrument::Check);
     for length in [1, 3, 17, 33, 100, 257, 515, 1000, 4099] {
         for offset in [0, 1, 2, 3, 7] {
-            check_on(&device, &[9, length], &[length as i64, 1], offset, value, operation);
+            let (shape, strides) = ([9, length], [length as i64, 1]);
+            check_on(&device, &shape, &strides, offset, &[-1], value, operation);
         }
     }
 }
@@ -94,6 +110,24 @@ fn no_check_finds_anything_where_rows_begin_anywhere() {
     check_offsets::<f16, _>(f16::ONE, Sum);
     check_offsets::<f32, _>(1.0, ArgMax);
     check_offsets::<f32, _>(1.0, TopK::<3>);
+}
+
+/// Channels of images, which are copied by words, pairs and packs.
+#[test]
+fn no_check_finds_anything_in_channels_of_images() {
+    fn of<T: Item, O: RowOperation<T>>(value: T, operation: O) {
+        for device in checking() {
+            for (images, pixels, gap) in [(60, 49, 0), (7, 196, 0), (50, 72, 8), (3, 1300, 4)] {
+                let image = 3 * pixels + gap;
+                let strides = [image as i64, pixels as i64, 1];
+                check_on(&device, &[images, 3, pixels], &strides, 0, &[0, 2], value, operation);
+            }
+        }
+    }
+    of::<f32, _>(1.0, Sum);
+    of::<f16, _>(f16::ONE, Sum);
+    of::<f64, _>(1.0, Moments);
+    of::<u8, _>(1, TopK::<3>);
 }
 
 /// So many teams that all warps of the last one read what the others have left.

@@ -148,7 +148,7 @@ where
 impl FromRaw for Moments<f64> {
     #[inline(always)]
     fn from_raw(CountMeanM2 { count, mean, m2 }: CountMeanM2) -> Self::Acc {
-        (count, (mean, m2))
+        (count as f64, (mean, m2))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::source::One;
 use crate::unroll::{each, tree};
 use crate::{Position, Reduction};
 use core::marker::PhantomData;
+use cuda_std::ext::{control, math};
 
 /// The moments of elements, as written to memory.
 #[repr(C)]
@@ -27,6 +28,10 @@ pub struct CountMeanM2 {
     pub m2: f64,
 }
 
+/// Count, mean and sum of squared deviations, as they go from thread to thread. The count is an
+/// `f64`, which is exact up to 2^53, because a conversion takes as long as four multiplications.
+pub type Parts = (f64, (f64, f64));
+
 /// The moments of the elements.
 pub struct Moments<T>(PhantomData<T>);
 
@@ -39,7 +44,7 @@ pub trait Sampled: Item {
     /// The state of a thread after one more pack.
     fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample;
     /// Count, mean and sum of squared deviations of the elements that the thread has read.
-    fn moments(sample: Self::Sample) -> (u64, (f64, f64));
+    fn moments(sample: Self::Sample) -> Parts;
     /// The element, rounded to nearest.
     fn to_f64(self) -> f64;
 }
@@ -59,6 +64,19 @@ fn u128_to_f64(x: u128) -> f64 {
     ((x >> 64) as u64) as f64 * 18_446_744_073_709_551_616.0 + (x as u64) as f64
 }
 
+/// `dividend / divisor`, rounded to nearest, for a divisor that is a count. The division of the
+/// GPU has a slow path for small dividends, and a thread without elements has the dividend 0. The
+/// inverse of a count never takes such a path.
+#[inline(always)]
+fn quotient(dividend: f64, divisor: f64) -> f64 {
+    let inverse = 1.0 / divisor;
+    let near = dividend * inverse;
+    let rest = math::fma_f64(-near, divisor, dividend);
+    let nearest = math::fma_f64(rest, inverse, near);
+    // The rest of an infinity is not a number.
+    if near.is_finite() { nearest } else { near }
+}
+
 macro_rules! exact {
     ($($t:ty, $sum:ty, $squares:ty, $square:expr;)*) => {$(
         impl Sampled for $t {
@@ -73,12 +91,13 @@ macro_rules! exact {
                 }
             }
             #[inline(always)]
-            fn moments(sample: Self::Sample) -> (u64, (f64, f64)) {
+            fn moments(sample: Self::Sample) -> Parts {
                 // A thread has fewer than 2^31 elements.
                 let count = f64::from(sample.count.max(1));
                 let sum = sample.sum.unsigned_abs_or_self();
                 let m2 = u128::from(sample.count) * sample.squares as u128 - u128::from(sum) * u128::from(sum);
-                (sample.count.into(), (sample.sum as f64 / count, u128_to_f64(m2) / count))
+                let m2 = u128_to_f64(m2) * (1.0 / count);
+                (sample.count.into(), (quotient(sample.sum as f64, count), m2))
             }
             #[inline(always)]
             fn to_f64(self) -> f64 {
@@ -146,13 +165,13 @@ macro_rules! shifted {
                 each(Self::PER_PACK, |i| {
                     let difference = Self::element(pack, i).to_f64() - sample.from;
                     sample.sum += difference;
-                    sample.squares += difference * difference;
+                    sample.squares = math::fma_f64(difference, difference, sample.squares);
                 });
                 sample
             }
             #[inline(always)]
-            fn moments(sample: Shifted) -> (u64, (f64, f64)) {
-                let mean = sample.sum / f64::from(sample.count.max(1));
+            fn moments(sample: Shifted) -> Parts {
+                let mean = quotient(sample.sum, f64::from(sample.count.max(1)));
                 let m2 = sample.squares - sample.sum * mean;
                 (sample.count.into(), (sample.from + mean, if m2 < 0.0 { 0.0 } else { m2 }))
             }
@@ -178,7 +197,7 @@ shifted! {
 impl<T: Sampled> Reduction for Moments<T> {
     type Source = One<T>;
     type Thread = T::Sample;
-    type Acc = (u64, (f64, f64));
+    type Acc = Parts;
     type Raw = CountMeanM2;
 
     #[inline(always)]
@@ -195,34 +214,36 @@ impl<T: Sampled> Reduction for Moments<T> {
     }
     #[inline(always)]
     fn item(item: T, _position: Position) -> Self::Acc {
-        (1, (item.to_f64(), item.to_f64() - item.to_f64()))
+        (1.0, (item.to_f64(), item.to_f64() - item.to_f64()))
     }
     #[inline(always)]
     fn identity() -> Self::Acc {
-        (0, (0.0, 0.0))
+        (0.0, (0.0, 0.0))
     }
     #[inline(always)]
+    #[expect(clippy::float_cmp, reason = "counts are whole numbers")]
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        if b.0 == 0.0 {
+            return a;
+        }
         let count = a.0 + b.0;
-        // Most parts have as many elements as their neighbours, and a division takes long.
-        let part = if a.0 == b.0 { 0.5 } else { b.0 as f64 / count.max(1) as f64 };
+        let mut part = 0.5;
+        // Most parts have as many elements as their neighbours. An inverse takes long, and the
+        // compiler would compute it for all parts.
+        if a.0 != b.0 {
+            part = b.0 * (1.0 / control::anew_f64(count));
+        }
         let difference = b.1.0 - a.1.0;
+        let near = math::fma_f64(difference, part, a.1.0);
         // Infinities have a mean, but their difference is not finite, so the mean is weighted
         // instead.
-        let weighted = a.1.0 * (1.0 - part) + b.1.0 * part;
-        let mean = if difference.is_finite() { a.1.0 + difference * part } else { weighted };
-        let m2 = a.1.1 + b.1.1 + difference * difference * (a.0 as f64 * part);
-        let both = (count, (mean, m2));
-        if b.0 == 0 {
-            a
-        } else if a.0 == 0 {
-            b
-        } else {
-            both
-        }
+        let weighted = math::fma_f64(b.1.0, part, a.1.0 * (1.0 - part));
+        let mean = if difference.is_finite() { near } else { weighted };
+        let m2 = math::fma_f64(difference * difference, a.0 * part, a.1.1 + b.1.1);
+        if a.0 == 0.0 { b } else { (count, (mean, m2)) }
     }
     #[inline(always)]
     fn raw((count, (mean, m2)): Self::Acc, _index: impl Fn(Position) -> u64) -> CountMeanM2 {
-        CountMeanM2 { count, mean, m2 }
+        CountMeanM2 { count: count as u64, mean, m2 }
     }
 }

@@ -17,6 +17,12 @@
 //! elements are neighbours along the rows. For these the kernel has a short way to the first copy
 //! (`plain`). The packs and the parts are the same.
 //!
+//! *Bundles, folds, and short columns.* Three more kinds of layouts have a shorter way to the tile
+//! or from it. Where rows come in bundles, as the coordinates of points do, a tile is one piece of
+//! memory with several bundles ([`Plan::bundle_share`]). Where the steps have two dimensions, as in
+//! a channel of many images, a warp copies them without a table of dimensions ([`Staging::Fold`]).
+//! Where a row is a column of few steps, a lane takes row after row (`short`).
+//!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
 //! each, so that the buffers of a block take no more room. All that the second array needs is
@@ -63,6 +69,7 @@ mod part;
 mod plain;
 mod reader;
 pub mod scatter;
+mod short;
 mod source;
 pub(crate) mod stage;
 mod team;
@@ -98,6 +105,10 @@ pub const fn levels<R: Reduction>() -> u32 {
 /// A number below 33 is divided by the lanes of a row by a multiplication with
 /// [`Plan::lane_share`] and a shift by so many bits.
 pub const SHARE: u32 = 16;
+
+/// The most rows of a tile that has bundles of up to 32 of them. For the numbers of more rows, the
+/// multiplication with [`Plan::bundle_share`] would not give the number of the bundle.
+pub const BUNDLED: u32 = 1024;
 
 /// The most dimensions: those of the array, and one for the words of an element.
 pub const DIMS: usize = 9;
@@ -196,6 +207,12 @@ pub struct Plan {
     pub lanes: u32,
     /// 2 to the power of [`SHARE`] divided by `lanes`, rounded up.
     pub lane_share: u32,
+    /// Where the rows of a tile come in *bundles* of as many neighbours, one bundle behind the
+    /// other, 2 to the power of [`SHARE`] divided by the rows of a bundle, rounded up. A tile then
+    /// is one piece of at most [`BUNDLED`] rows. Otherwise it is 0.
+    pub bundle_share: u32,
+    /// Bytes in a tile from where the next row of a bundle would be to the next bundle.
+    pub bundle_gap: u32,
     /// How a tile is staged, a [`Staging`].
     pub staging: u32,
     /// Bytes of a unit, in which a tile that is not one piece is copied: 4, 8 or 16.
@@ -237,6 +254,12 @@ impl Plan {
         WARPS.trailing_zeros() - self.team
     }
 
+    /// How many bytes behind the first row of a tile this one lies.
+    #[inline(always)]
+    fn row_at(&self, row: u32) -> u32 {
+        row * self.row_step + ((row * self.bundle_share) >> SHARE) * self.bundle_gap
+    }
+
     /// How many rows a warp takes at a time.
     #[inline(always)]
     fn rows_of_pass(&self) -> u32 {
@@ -274,6 +297,11 @@ pub enum Staging {
     /// As [`Piece`](Self::Piece). There are two dimensions, the elements of a row are neighbours,
     /// and the kernel is one that knows [`Columns`](Self::Columns).
     PlainPiece = 6,
+    /// As [`StepUnits`](Self::StepUnits), with one dimension for the rows and two for the steps. A
+    /// unit has one or more whole elements, the first dimension of the steps has as many units as a
+    /// warp has lanes or more, and a row has less than 2^32. Along the faster index a tile has more
+    /// places than a warp has lanes.
+    Fold = 7,
 }
 
 /// A tile, by what it belongs to.
@@ -387,9 +415,8 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
     // barrier, and each warp has its own tiles and places. All branches around collective calls are
     // the same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
-        let is_matrix = plan.is_matrix();
-        let second_is_matrix = !is_pair || second.is_matrix();
-        if !is_plain && (!is_matrix || !second_is_matrix) {
+        let has_table = stage::has_table(&plan) || (is_pair && stage::has_table(&second));
+        if !is_plain && has_table {
             if tid == 0 {
                 each(DIMS, |i| {
                     *table.add(2 * i) = dims[i].size;
@@ -405,7 +432,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         let place = Place::new(tid, &plan);
         let stager = |array: usize, table: *mut u64, dims: [Dim; DIMS]| stage::Stager {
             input: input.addresses()[array],
-            matrix: [dims[0], dims[1]],
+            dims: [dims[0], dims[1], dims[2]],
             table,
             places: table.add((2 + warp_of_block as usize) * DIMS),
             lane,
@@ -557,6 +584,11 @@ impl Worker {
         let Self { tiles, share, lane, stack } = self;
         let plan = plans[0];
         let rows = here.rows(plan);
+        if short::is_known::<S, R>(plan) {
+            // SAFETY: the caller's contract. The tile begins where the buffer does.
+            unsafe { short::rows::<S, R>(source, output, slots, tiles.start[0], lane, here, plan) };
+            return;
+        }
         let mut pass = 0;
         // SAFETY: the caller's contract. All lanes take the same branches, except the one that
         // writes a result.

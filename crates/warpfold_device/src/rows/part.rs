@@ -52,7 +52,7 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
     let row = row.unwrap_or(0);
     let count = there.saturating_sub(first).min(most);
     let packs = count / S::PER_PACK as u32;
-    let at = shift + row * plan.row_step + first * plan.step;
+    let at = shift + plan.row_at(row) + first * plan.step;
     let second_at = second_shift + row * second.row_step + first * second.step;
     // No closure has the plan, because LLVM may make a function of a long one.
     let index = here.step(plan) + u64::from(first);

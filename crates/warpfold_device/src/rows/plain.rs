@@ -178,5 +178,15 @@ impl Worker {
 #[inline(always)]
 fn known(plan: &Plan, size: u32) -> Plan {
     let staging = Staging::PlainPiece as u32;
-    Plan { step: size, staging, unit: size, fast: 0, kept: 1, reduced: 1, ..*plan }
+    Plan {
+        bundle_share: 0,
+        bundle_gap: 0,
+        step: size,
+        staging,
+        unit: size,
+        fast: 0,
+        kept: 1,
+        reduced: 1,
+        ..*plan
+    }
 }

@@ -92,9 +92,34 @@ impl Reader {
 /// The element is there.
 #[inline(always)]
 pub(crate) unsafe fn element<T: Item>(tile: *const u8, at: u32) -> Pack {
+    // SAFETY: the caller's contract.
+    unsafe { alone::<T>(tile.wrapping_add(padded(at) as usize)) }
+}
+
+/// The element at `from`, in the first place of a pack of zeros.
+///
+/// # Safety
+/// The element is there.
+#[inline(always)]
+pub(crate) unsafe fn alone<T: Item>(from: *const u8) -> Pack {
     let mut pack = [0; 4];
     // SAFETY: the caller's contract.
-    unsafe { put::<T>(&mut pack, 0, tile, padded(at)) };
+    unsafe { put::<T>(&mut pack, 0, from, 0) };
+    pack
+}
+
+/// The next pack of elements that lie `step` bytes apart, also in the padded tile, of which the
+/// first begins at `from`.
+///
+/// # Safety
+/// The elements are there.
+#[inline(always)]
+pub(crate) unsafe fn apart<T: Item>(from: *const u8, step: usize) -> Pack {
+    let mut pack = [0; 4];
+    // SAFETY: the caller's contract.
+    each(T::PER_PACK, |i| unsafe {
+        put::<T>(&mut pack, i, from.wrapping_add(i * step), 0);
+    });
     pack
 }
 

@@ -1,5 +1,6 @@
 //! Copies tiles from global to shared memory, whatever strides the array has.
 
+mod fold;
 pub(crate) mod piece;
 mod units;
 mod walk;
@@ -15,9 +16,9 @@ use cuda_std::warp;
 pub(super) struct Stager {
     /// The address of row 0 and step 0.
     pub input: u64,
-    /// The two dimensions, if there are two.
-    pub matrix: [Dim; 2],
-    /// The size and the stride of each dimension, if there are more than two.
+    /// The first dimensions. There are no others in a matrix, nor in a [fold](Staging::Fold).
+    pub dims: [Dim; 3],
+    /// The size and the stride of each dimension, if there [is a table](has_table).
     pub table: *const u64,
     /// Where the tile begins: its index in each dimension. The warp has these places for itself.
     pub places: *mut u64,
@@ -50,6 +51,12 @@ struct Along {
     is_even: bool,
 }
 
+/// Whether the kernel needs the dimensions in a table.
+#[inline(always)]
+pub(super) fn has_table(plan: &Plan) -> bool {
+    !plan.is_matrix() && plan.staging != Staging::Fold as u32
+}
+
 impl Stager {
     /// Starts the copy of a tile to `target`. Returns how many bytes behind `target` the first
     /// element will be.
@@ -68,7 +75,7 @@ impl Stager {
         // What the dimensions count: elements, or units of a word, a pair or a pack.
         let (row_unit, step_unit) = match () {
             () if is(Staging::RowUnits) => (plan.unit, size),
-            () if is(Staging::StepUnits) => (size, plan.unit),
+            () if is(Staging::StepUnits) || is(Staging::Fold) => (size, plan.unit),
             () => (size, size),
         };
         let units = |count: u64, unit: u32| {
@@ -79,6 +86,11 @@ impl Stager {
         let [kept, reduced] = List::both(plan);
         // SAFETY: the caller's contract.
         unsafe {
+            if is(Staging::Fold) {
+                let units = units(steps.into(), step_unit) as u32;
+                self.fold(target, row, step as u32, (rows, units), plan);
+                return 0;
+            }
             let is_matrix = plan.is_matrix();
             let start = if is_matrix {
                 self.place_in_matrix(row, step)
@@ -87,13 +99,13 @@ impl Stager {
                 self.origin(reduced.end)
             };
             if is(Staging::Piece) {
-                let bytes = (rows - 1) * plan.row_step + (steps - 1) * plan.step + size;
+                let bytes = plan.row_at(rows - 1) + (steps - 1) * plan.step + size;
                 return piece::copy::<T>(target, start, bytes, self.lane);
             }
             let along = |list: List, count: u32, unit: u32, only: usize| {
                 let last = (count * size - 1) >> unit.trailing_zeros();
                 let count = if unit == size { count } else { last + 1 };
-                let (mut stride, mut is_even) = (self.matrix[only].stride, true);
+                let (mut stride, mut is_even) = (self.dims[only].stride, true);
                 if !is_matrix {
                     let dim = self.dim(list.first);
                     stride = dim.stride;
@@ -146,7 +158,7 @@ impl Stager {
             if plan.is_matrix() {
                 let address =
                     self.place_in_matrix(row + u64::from(unit), step + u64::from(further));
-                return (address, self.matrix[1].stride as u64);
+                return (address, self.dims[1].stride as u64);
             }
             let [kept, reduced] = List::both(plan);
             self.locate(row, step, kept, reduced);
@@ -158,7 +170,7 @@ impl Stager {
     /// The address of an element, or a unit, of an array that has two dimensions.
     #[inline(always)]
     fn place_in_matrix(self, row: u64, step: u64) -> u64 {
-        let [row_stride, step_stride] = self.matrix.map(|dim| dim.stride as u64);
+        let [row_stride, step_stride] = [0, 1].map(|i| self.dims[i].stride as u64);
         let offset = row.wrapping_mul(row_stride).wrapping_add(step.wrapping_mul(step_stride));
         self.input.wrapping_add(offset)
     }

@@ -138,7 +138,7 @@ impl Call<'_> {
 type Args = SmallVec<[Arg; 64]>;
 
 /// The number of arguments that all kernels for rows have.
-const ARGUMENTS: usize = 22 + 2 * plan::DIMS;
+const ARGUMENTS: usize = 24 + 2 * plan::DIMS;
 const _: () = assert!(ARGUMENTS + MORE <= 64);
 
 /// The arguments of the second array, which lies at `address`.
@@ -184,7 +184,9 @@ fn arguments(
         groups,
         work.team.ilog2().into(),
         tile.lanes,
-        plan::lane_share(tile.lanes),
+        plan::share_of(tile.lanes),
+        tile.bundle.map_or(0, plan::share_of),
+        tile.bundle_gap,
         tile.staging as u64,
         tile.unit,
         tile.fast.into(),

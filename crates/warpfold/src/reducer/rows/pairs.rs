@@ -51,6 +51,8 @@ pub(super) fn tiles(
             row_step,
             step,
             lanes,
+            bundle: None,
+            bundle_gap: 0,
             unit: WORD,
             fast: 0,
             most_task: MOST_TILES,
@@ -119,5 +121,19 @@ fn in_pieces(
     let (row_step, step) = if by_rows { (bytes, extent * bytes) } else { (extent * bytes, bytes) };
     let fast = (extent * bytes / unit).ilog2();
     let most_task = MOST_TILES;
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
+    Tile {
+        staging,
+        rows,
+        steps,
+        row_step,
+        step,
+        lanes,
+        bundle: None,
+        bundle_gap: 0,
+        unit,
+        fast,
+        most_task,
+        kept,
+        reduced,
+    }
 }

@@ -26,6 +26,8 @@ const WARPS: u64 = THREADS as u64 / WARP;
 pub(super) const DIMS: usize = 9;
 /// `warpfold_device::rows::SHARE`.
 const SHARE: u32 = 16;
+/// The most rows of a tile that has bundles. `warpfold_device::rows::BUNDLED`.
+const BUNDLED: u64 = 1024;
 /// The most tiles of a task. `warpfold_device::rows::LEVELS` is the logarithm.
 pub(super) const MOST_TILES: u64 = 1 << 7;
 /// The most rows of a tile if a row has several tiles.
@@ -33,10 +35,10 @@ pub(super) const MOST_ROWS: u64 = WARP;
 /// Warps that a multiprocessor has room for at a time, in most kernels.
 const RESIDENT: u64 = 24;
 
-/// What stands for the lanes of a row where a warp divides by them:
-/// `warpfold_device::rows::Plan::lane_share`.
-pub(super) fn lane_share(lanes: u64) -> u64 {
-    (1u64 << SHARE).div_ceil(lanes)
+/// What stands for a divisor of up to 32 where a kernel multiplies instead:
+/// `warpfold_device::rows::Plan::lane_share` and `bundle_share`.
+pub(super) fn share_of(divisor: u64) -> u64 {
+    (1u64 << SHARE).div_ceil(divisor)
 }
 
 /// The most elements of `bytes` bytes that a row may have, however it lies in memory, if a slot has
@@ -63,6 +65,7 @@ pub(super) enum Staging {
     StepElements = 4,
     Columns = 5,
     PlainPiece = 6,
+    Fold = 7,
 }
 
 /// The tile of a launch, and the dimensions as its staging counts them.
@@ -79,6 +82,10 @@ pub(super) struct Tile {
     pub(super) step: u64,
     /// The number of lanes of a row.
     pub(super) lanes: u64,
+    /// The rows of a bundle, if the rows of a tile come in bundles.
+    pub(super) bundle: Option<u64>,
+    /// Bytes in a tile from where the next row of a bundle would be to the next bundle.
+    pub(super) bundle_gap: u64,
     /// Bytes of a unit.
     pub(super) unit: u64,
     /// The logarithm of the extent along the faster index, in units or elements.
@@ -204,6 +211,8 @@ fn columns(
         row_step: 0,
         step: 0,
         lanes,
+        bundle: None,
+        bundle_gap: 0,
         unit,
         fast: 0,
         most_task: most_tiles_of_columns(columns, words),
@@ -269,22 +278,17 @@ pub(super) fn tile(
     if let Some(columns) = columns {
         return columns;
     }
-    // Few neighbouring columns without a gap between the steps.
-    let across = row.size;
-    let is_narrow = across <= most_rows
-        && is_next(row)
-        && is_single(&layout.reduced)
-        && step.stride == (across * bytes) as i64;
-    if is_narrow && row_bytes.saturating_mul(across) >= TILE_BYTES / 2 {
-        let lanes = WARP / across.next_power_of_two();
-        let steps = lanes * in_part;
-        return piece(layout, across, steps, (bytes, across * bytes), lanes);
+    if let Some(bundles) = bundles(layout, bytes, most_rows, share) {
+        return bundles;
     }
 
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
-    let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows, |_| true);
+    let fold = if by_rows { None } else { fold_unit(layout, bytes) };
+    let (unit, kept, reduced) =
+        in_units(layout, bytes, address, by_rows, |unit| fold.is_none_or(|most| unit <= most));
     let staging = match (unit, by_rows) {
+        (Some(unit), false) if fold.is_some() && unit >= bytes => Staging::Fold,
         (Some(_), true) => Staging::RowUnits,
         (Some(_), false) => Staging::StepUnits,
         (None, true) => Staging::RowElements,
@@ -307,8 +311,59 @@ pub(super) fn tile(
     let (row_step, step, fast) =
         if by_rows { (bytes, rows * bytes, rows) } else { (pitch * bytes, bytes, pitch) };
     let fast = (fast * bytes / unit).ilog2();
-    let most_task = MOST_TILES;
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
+    Tile {
+        staging,
+        rows,
+        steps,
+        row_step,
+        step,
+        lanes,
+        bundle: None,
+        bundle_gap: 0,
+        unit,
+        fast,
+        most_task: MOST_TILES,
+        kept,
+        reduced,
+    }
+}
+
+/// The tile for a layout of few neighbouring columns without a gap between the steps, such as the
+/// colours of images. All columns of such a *bundle* are in one tile, and so are several bundles if
+/// there is no gap between them. A row has at most `most_rows` neighbours if it has several tiles,
+/// and `share` is the number of rows of each warp.
+fn bundles(layout: &Layout, bytes: u64, most_rows: u64, share: u64) -> Option<Tile> {
+    let (across, step) = (layout.kept[0], layout.reduced[0]);
+    let (rows, length) = (across.size, layout.length());
+    let is_narrow = rows <= most_rows
+        && across.stride == bytes as i64
+        && layout.reduced.len() == 1
+        && step.stride == (rows * bytes) as i64;
+    let bundle = length.saturating_mul(rows * bytes);
+    let stride = layout.kept.get(1).map(|dim| dim.stride);
+    // A tile begins at a bundle, so each row may count as an equal share of its bundle.
+    let is_shared = stride.is_none_or(|stride| stride % rows as i64 == 0);
+    if !is_narrow || !is_shared || layout.kept.len() > 2 || bundle == 0 {
+        return None;
+    }
+    let stride = stride.map_or(across.stride, |stride| stride / rows as i64);
+    let kept = Dims::from_slice(&[Dim { size: layout.rows(), stride }]);
+    let layout = &Layout { kept, reduced: layout.reduced.clone() };
+    let in_part = PART_BYTES / bytes;
+    let steps = (bytes, rows * bytes);
+    let are_packed = stride.checked_mul(rows as i64) == Some(bundle as i64);
+    if bundle > TILE_BYTES / 2 || (bundle == TILE_BYTES / 2 && !are_packed) {
+        let lanes = WARP / rows.next_power_of_two();
+        return Some(piece(layout, rows, lanes * in_part, steps, lanes));
+    }
+    if !are_packed {
+        return None;
+    }
+    let most = (TILE_BYTES / bundle).min(BUNDLED / rows);
+    let bundles = most.min(share.div_ceil(rows)).max(1);
+    let lanes = length.div_ceil(in_part);
+    let tile = piece(layout, bundles * rows, length, steps, lanes);
+    Some(Tile { bundle: Some(rows), bundle_gap: bundle - rows * bytes, ..tile })
 }
 
 /// A tile that is one piece of memory.
@@ -316,7 +371,34 @@ fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), l
     let Layout { kept, reduced } = layout.clone();
     let (staging, unit) = (Staging::Piece, WORD);
     let (fast, most_task) = (0, MOST_TILES);
-    Tile { staging, rows, steps, row_step, step, lanes, unit, fast, most_task, kept, reduced }
+    Tile {
+        staging,
+        rows,
+        steps,
+        row_step,
+        step,
+        lanes,
+        bundle: None,
+        bundle_gap: 0,
+        unit,
+        fast,
+        most_task,
+        kept,
+        reduced,
+    }
+}
+
+/// The largest unit in which a tile of a fold may be copied: rows of two dimensions, of which the
+/// first is a run that has a unit for each lane. `None` for other layouts.
+fn fold_unit(layout: &Layout, bytes: u64) -> Option<u64> {
+    let run = layout.reduced[0].size.saturating_mul(bytes);
+    let is_fold = layout.kept.len() == 1
+        && layout.reduced.len() == 2
+        && layout.reduced[0].stride == bytes as i64
+        // The kernel counts the units of a row in 32 bits.
+        && layout.length().saturating_mul(bytes) <= u64::from(u32::MAX) * WORD;
+    let fits = |unit: &u64| *unit >= bytes && run.is_multiple_of(*unit) && run / unit >= WARP;
+    if is_fold { UNITS.into_iter().find(fits) } else { None }
 }
 
 /// The largest unit that `fits` and in which all elements can be copied, and the dimensions with
@@ -458,6 +540,22 @@ mod tests {
         )
     }
 
+    /// Layouts of three dimensions, of which the first and the last, or the middle one, are
+    /// reduced: channels of images, and coordinates of points.
+    fn of_three() -> impl Strategy<Value = (Layout, u64, u64)> {
+        (1u64..3000, 1u64..400, 1u64..300, 0u64..4, any::<bool>(), 0u32..5, 0u64..64).prop_map(
+            |(outer, middle, inner, gap, is_middle, log, address)| {
+                let bytes = 1u64 << log;
+                let dim = |size, stride| Dim { size, stride: (stride * bytes) as i64 };
+                let ends = [dim(inner, 1), dim(outer, middle * inner + gap)];
+                let (ends, middle) =
+                    (Dims::from_slice(&ends), Dims::from_slice(&[dim(middle, inner)]));
+                let (kept, reduced) = if is_middle { (ends, middle) } else { (middle, ends) };
+                (Layout { kept, reduced }, bytes, address * bytes)
+            },
+        )
+    }
+
     /// What the kernel's documentation demands of columns.
     fn check_columns(tile: &Tile, bytes: u64, words: u64) {
         let columns = columns_of_lane(bytes, words);
@@ -490,12 +588,19 @@ mod tests {
                 check_columns(&tile, *bytes, words);
                 continue;
             }
+            if let Some(bundle) = tile.bundle {
+                assert_eq!((tile.staging, tile.kept.len()), (Staging::Piece, 1), "{tile:?}");
+                assert!(bundle <= WARP && tile.rows <= BUNDLED, "{tile:?}");
+                assert!(tile.rows.is_multiple_of(bundle) && tile.steps == length, "{tile:?}");
+            }
             if tile.staging == Staging::PlainPiece {
                 assert!(columns.is_some() && tile.step == *bytes, "{tile:?}");
                 assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
             }
             // A tile and its padding fit, and the lanes of a row hold its steps.
-            let extent = (tile.rows - 1) * tile.row_step + (tile.steps - 1) * tile.step + bytes;
+            let behind = tile.bundle.map_or(0, |rows| (tile.rows - 1) / rows * tile.bundle_gap);
+            let extent =
+                (tile.rows - 1) * tile.row_step + behind + (tile.steps - 1) * tile.step + bytes;
             assert!(extent <= TILE_BYTES, "{tile:?}");
             assert!((1..=WARP).contains(&lanes) && tile.steps <= lanes * in_part, "{tile:?}");
             assert!(tile.kept.len() + tile.reduced.len() <= DIMS);
@@ -528,15 +633,23 @@ mod tests {
                     assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
                 }
                 Staging::StepUnits | Staging::StepElements => assert_eq!(tile.row_step, unit),
+                Staging::Fold => {
+                    assert_eq!(tile.row_step, unit);
+                    assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 2), "{tile:?}");
+                    let run = tile.reduced[0];
+                    assert!(run.size >= WARP && run.stride == tile.unit as i64, "{tile:?}");
+                    assert!(length * bytes / tile.unit <= u32::MAX.into(), "{tile:?}");
+                    assert!(1 << tile.fast > WARP, "{tile:?}");
+                }
             }
         }
     }
 
     #[test]
-    fn a_number_is_divided_by_the_lanes() {
-        for lanes in 1..=WARP {
-            for number in 0..=WARP {
-                assert_eq!((number * lane_share(lanes)) >> SHARE, number / lanes);
+    fn a_number_is_divided_by_the_lanes_or_the_rows_of_a_bundle() {
+        for divisor in 1..=WARP {
+            for number in 0..BUNDLED {
+                assert_eq!((number * share_of(divisor)) >> SHARE, number / divisor);
             }
         }
     }
@@ -563,6 +676,26 @@ mod tests {
     }
 
     #[test]
+    fn tiles_of_three_dimensions_are_bundles_and_folds() {
+        let of = |[outer, middle, inner]: [u64; 3], bytes: u64, is_middle: bool| {
+            let dim = |size, stride| Dim { size, stride: (stride * bytes) as i64 };
+            let ends = Dims::from_slice(&[dim(inner, 1), dim(outer, middle * inner)]);
+            let middle = Dims::from_slice(&[dim(middle, inner)]);
+            let (kept, reduced) = if is_middle { (ends, middle) } else { (middle, ends) };
+            let tile = tile(&Layout { kept, reduced }, bytes, 0, Some(2), MOST_ROWS, 132);
+            (tile.staging, tile.unit, tile.rows, tile.bundle)
+        };
+        // Sixteen bundles of two rows, and one that has more than half of a tile.
+        assert_eq!(of([1 << 20, 32, 2], 4, true), (Staging::Piece, 4, 32, Some(2)));
+        assert_eq!(of([1 << 16, 1024, 3], 2, true), (Staging::Piece, 4, 3, None));
+        // Images of 7 times 7 are copied by words, and larger ones by packs.
+        assert_eq!(of([1000, 64, 49], 4, false), (Staging::Fold, 4, 1, None));
+        assert_eq!(of([1000, 64, 196], 4, false), (Staging::Fold, 16, 1, None));
+        assert_eq!(of([1000, 64, 64], 4, false), (Staging::Fold, 8, 1, None));
+        assert_eq!(of([1000, 64, 25], 4, false).0, Staging::StepUnits);
+    }
+
+    #[test]
     fn columns_in_a_cache_have_narrow_tiles() {
         let shape_of = |shape| {
             let tile = tile_of(shape, 0, 0);
@@ -581,6 +714,13 @@ mod tests {
         #[test]
         fn a_plan_keeps_the_contract_of_the_kernel(
             layout in layouts(), multiprocessors in 1u32..300
+        ) {
+            check(&layout, multiprocessors);
+        }
+
+        #[test]
+        fn a_plan_of_three_dimensions_keeps_the_contract(
+            layout in of_three(), multiprocessors in 1u32..300
         ) {
             check(&layout, multiprocessors);
         }

@@ -65,30 +65,36 @@ impl Stager {
     }
 
     /// Copies a tile unit by unit, if all units lie at equal distances, and are words, pairs or
-    /// packs.
+    /// packs. A line has more places than the warp has lanes.
     ///
     /// # Safety
     /// That of [`stage`](Self::stage).
     #[inline(always)]
     pub(super) unsafe fn units(self, target: *mut u8, units: Units) {
         let Units { start, fast, slow, unit, log } = units;
-        let mut number = self.lane;
+        let (mut at, mut line) = (self.lane, 0);
+        let along = u64::from(WARP).wrapping_mul(fast.stride);
+        // From the end of a line to the next line.
+        let back = slow.stride.wrapping_sub(u64::from(1u32 << log).wrapping_mul(fast.stride));
+        let mut from = start.wrapping_add(u64::from(at).wrapping_mul(fast.stride));
+        let mut to = target.wrapping_add(padded(at * unit) as usize);
         let step = padded(WARP * unit) as usize;
         // SAFETY: the addresses are those of elements of the array where they are used.
         unsafe {
-            while number - self.lane < slow.count << log {
+            while line < slow.count {
                 control::keep_rolled();
-                let mut to = target.add(padded(number * unit) as usize);
-                each(at_once(), |i| {
-                    let number = number + i as u32 * WARP;
-                    let (at, line) = (number & ((1 << log) - 1), number >> log);
-                    let is_there = at < fast.count && line < slow.count;
-                    let along = u64::from(at).wrapping_mul(fast.stride);
-                    let across = u64::from(line).wrapping_mul(slow.stride);
-                    copy_unit(to, start.wrapping_add(along.wrapping_add(across)), unit, is_there);
+                each(at_once(), |_| {
+                    copy_unit(to, from, unit, at < fast.count && line < slow.count);
                     to = to.wrapping_add(step);
+                    at += WARP;
+                    // The lanes pass the end of a line together.
+                    let passed = at >> log;
+                    at -= passed << log;
+                    line += passed;
+                    from = from
+                        .wrapping_add(along)
+                        .wrapping_add(back & u64::from(passed).wrapping_neg());
                 });
-                number += at_once() as u32 * WARP;
             }
         }
     }

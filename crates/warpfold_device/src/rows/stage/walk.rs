@@ -9,7 +9,7 @@ use crate::warp::WARP;
 use core::mem;
 use cuda_std::ext::{control, copy, target};
 
-/// How many units of a stretch a lane copies one after the other.
+/// The most units of a stretch that a lane copies one after the other.
 const TOGETHER: usize = 4;
 
 impl Stager {
@@ -111,14 +111,14 @@ impl Stager {
 /// Units of a lane along one index of a tile, within two dimensions: `number`, and each that is a
 /// multiple of `further` behind that and below `end`.
 #[derive(Clone, Copy)]
-struct Stretch {
+pub(super) struct Stretch {
     /// The address of the first unit.
-    from: u64,
+    pub from: u64,
     /// The byte of the tile where that belongs.
-    at: u32,
-    number: u32,
-    end: u32,
-    further: u32,
+    pub at: u32,
+    pub number: u32,
+    pub end: u32,
+    pub further: u32,
 }
 
 impl Stretch {
@@ -127,40 +127,67 @@ impl Stretch {
     /// # Safety
     /// The units are there, as `stride` says, and so are their places in the tile at `target`.
     #[inline(always)]
-    unsafe fn copy<T: Item>(self, target: *mut u8, unit: u32, stride: Stride, mut left: u32) {
+    unsafe fn copy<T: Item>(self, target: *mut u8, unit: u32, stride: Stride, left: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if size_of::<T>() < WORD as usize && unit < WORD {
+                self.elements::<T>(target, unit, stride, left);
+            } else {
+                self.units(target, unit, stride, left);
+            }
+        }
+    }
+
+    /// As [`copy`](Self::copy), for elements of less than a word.
+    ///
+    /// # Safety
+    /// That of [`copy`](Self::copy).
+    #[inline(always)]
+    unsafe fn elements<T: Item>(self, target: *mut u8, unit: u32, stride: Stride, mut left: u32) {
         let Self { mut from, mut at, mut number, end, further } = self;
-        // Below sm_80 each copy needs registers.
-        let together = if target::arch() >= 800 { TOGETHER } else { 1 };
-        let is_narrow = size_of::<T>() < WORD as usize && unit < WORD;
+        // SAFETY: the caller's contract.
+        unsafe {
+            while number < end {
+                control::keep_rolled();
+                // All elements are loaded before the first of them is written.
+                let mut items = [mem::zeroed::<T>(); TOGETHER];
+                each(together(), |i| {
+                    let is_there = number + i as u32 * further < end;
+                    items[i] = T::load_if(from as *const T, is_there);
+                    stride.step(&mut from, &mut left);
+                });
+                each(together(), |i| {
+                    if number < end {
+                        put(target, at, items[i]);
+                    }
+                    number += further;
+                    at += WARP * unit;
+                });
+            }
+        }
+    }
+
+    /// As [`copy`](Self::copy), for units of a word, a pair or a pack.
+    ///
+    /// # Safety
+    /// That of [`copy`](Self::copy).
+    #[inline(always)]
+    pub(super) unsafe fn units(self, target: *mut u8, unit: u32, stride: Stride, mut left: u32) {
+        let Self { mut from, at, mut number, end, further } = self;
         let mut to = target.wrapping_add(padded(at) as usize);
         // SAFETY: the caller's contract.
         unsafe {
             while number < end {
                 control::keep_rolled();
-                if is_narrow {
-                    // All elements are loaded before the first of them is written.
-                    let mut items = [mem::zeroed::<T>(); TOGETHER];
-                    each(together, |i| {
-                        let is_there = number + i as u32 * further < end;
-                        items[i] = T::load_if(from as *const T, is_there);
-                        stride.step(&mut from, &mut left);
-                    });
-                    each(together, |i| {
-                        if number < end {
-                            put(target, at, items[i]);
-                        }
-                        number += further;
-                        at += WARP * unit;
-                    });
-                } else if unit == WORD {
-                    each(together, |_| {
+                if unit == WORD {
+                    each(together(), |_| {
                         copy::word_if(to.cast(), from as *const u32, number < end);
                         number += further;
                         to = to.wrapping_add(padded(WARP * WORD) as usize);
                         stride.step(&mut from, &mut left);
                     });
                 } else {
-                    each(together, |_| {
+                    each(together(), |_| {
                         copy_unit(to, from, unit, number < end);
                         number += further;
                         to = to.wrapping_add(padded(WARP * unit) as usize);
@@ -172,17 +199,24 @@ impl Stretch {
     }
 }
 
+/// How many units of a stretch a lane copies one after the other. Below sm_80 each copy needs
+/// registers.
+#[inline(always)]
+fn together() -> usize {
+    if target::arch() >= 800 { TOGETHER } else { 1 }
+}
+
 /// How the address changes from one unit of a walk to the next, within two dimensions.
 #[derive(Clone, Copy)]
-struct Stride {
+pub(super) struct Stride {
     /// The size of the first dimension.
-    size: u32,
+    pub size: u32,
     /// How far the index in the first dimension moves, and the bytes of that, and of whole first
     /// dimensions.
-    rest: u32,
-    bytes: u64,
+    pub rest: u32,
+    pub bytes: u64,
     /// The bytes to add where that passes the end of the first dimension.
-    back: u64,
+    pub back: u64,
 }
 
 impl Stride {
