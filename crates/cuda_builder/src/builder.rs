@@ -287,7 +287,7 @@ impl CudaBuilder {
         };
         if let Some(name) = self.only.iter().find(|name| !modules.keys().any(|m| is_named(m, name)))
         {
-            let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
+            let modules = similar(name, modules.keys().map(String::as_str));
             return Err(CudaBuilderError::UnknownModule { name: name.clone(), modules });
         }
         if !self.only.is_empty() {
@@ -558,6 +558,16 @@ impl CudaBuilder {
     }
 }
 
+/// Those of the names that begin most like `name`, at most 20 of them, as a list for people.
+fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    const MOST: usize = 20;
+    let shared = |other: &str| name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let longest = names.clone().map(shared).max().unwrap_or(0);
+    let similar: Vec<&str> = names.filter(|other| shared(other) == longest).collect();
+    let more = if similar.len() > MOST { ", …" } else { "" };
+    similar[..similar.len().min(MOST)].join(", ") + more
+}
+
 /// The text without its comment lines. They are dropped because LLVM puts two of them around each
 /// instruction of inline assembly.
 fn without_comments(ptx: &str) -> String {
@@ -810,6 +820,20 @@ fn write(path: &Path, text: String) -> Result<(), CudaBuilderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn similar_names_share_the_longest_beginning() {
+        let names = ["rows_max_f32", "rows_sum_f32", "rows_sum_u8", "sums_f32"];
+        let of = |name: &str| similar(name, names.into_iter());
+        assert_eq!(of("rows_sum_f16"), "rows_sum_f32");
+        assert_eq!(of("rows_sums"), "rows_sum_f32, rows_sum_u8");
+        assert_eq!(of("rows_*"), "rows_max_f32, rows_sum_f32, rows_sum_u8");
+        assert_eq!(of("x"), names.join(", "));
+        assert_eq!(of(""), names.join(", "));
+        let many: Vec<String> = (0..30).map(|i| format!("bins{i:02}")).collect();
+        let list = similar("bins", many.iter().map(String::as_str));
+        assert!(list.starts_with("bins00, bins01, ") && list.ends_with(", bins19, …"), "{list}");
+    }
 
     #[test]
     fn parameters_come_from_the_source() {

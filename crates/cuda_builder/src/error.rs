@@ -29,11 +29,11 @@ pub enum CudaBuilderError {
     #[error("`{}` exports no kernel: mark one with #[kernel]", .0.display())]
     NoKernels(PathBuf),
     /// [`CudaBuilder::only`](crate::CudaBuilder::only) names a module that no kernel belongs to.
-    #[error("no kernel belongs to a module `{name}`: the modules are {modules}")]
+    #[error("no kernel belongs to a module `{name}`: similar modules are {modules}")]
     UnknownModule {
         /// The module that was asked for.
         name: String,
-        /// The modules that there are.
+        /// The modules whose names begin most like it, at most 20 of them.
         modules: String,
     },
     /// A static in shared memory has an initial value, which PTX does not allow.

@@ -167,10 +167,10 @@ fn what_the_lint_finds_fails_the_build() {
 }
 
 #[test]
-fn an_unknown_module_is_refused_with_the_list() {
+fn an_unknown_module_is_refused_with_similar_ones() {
     let Some((_lock, builder)) = builder("") else { return };
     let message = builder.only("reduce9").compile().unwrap_err().to_string();
-    assert_eq!(message, "no kernel belongs to a module `reduce9`: the modules are kernels");
+    assert_eq!(message, "no kernel belongs to a module `reduce9`: similar modules are kernels");
 }
 
 /// Cargo inherits stderr, so only a parent process can read cargo's messages. Therefore this test
