@@ -336,17 +336,23 @@ fn bundles(layout: &Layout, bytes: u64, most_rows: u64, share: u64) -> Option<Ti
     let (across, step) = (layout.kept[0], layout.reduced[0]);
     let (rows, length) = (across.size, layout.length());
     let is_narrow = rows <= most_rows
+        && length > 0
         && across.stride == bytes as i64
+        && step.stride == (rows * bytes) as i64
         && layout.reduced.len() == 1
-        && step.stride == (rows * bytes) as i64;
-    let bundle = length.saturating_mul(rows * bytes);
-    let stride = layout.kept.get(1).map(|dim| dim.stride);
-    // A tile begins at a bundle, so each row may count as an equal share of its bundle.
-    let is_shared = stride.is_none_or(|stride| stride % rows as i64 == 0);
-    if !is_narrow || !is_shared || layout.kept.len() > 2 || bundle == 0 {
+        && layout.kept.len() <= 2;
+    if !is_narrow {
         return None;
     }
-    let stride = stride.map_or(across.stride, |stride| stride / rows as i64);
+    let bundle = length.saturating_mul(rows * bytes);
+    let mut stride = across.stride;
+    if let Some(outer) = layout.kept.get(1) {
+        // A tile begins at a bundle, so each row may count as an equal share of its bundle.
+        if outer.stride % rows as i64 != 0 {
+            return None;
+        }
+        stride = outer.stride / rows as i64;
+    }
     let kept = Dims::from_slice(&[Dim { size: layout.rows(), stride }]);
     let layout = &Layout { kept, reduced: layout.reduced.clone() };
     let in_part = PART_BYTES / bytes;
