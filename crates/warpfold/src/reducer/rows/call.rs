@@ -186,7 +186,7 @@ fn arguments(
         tile.lanes,
         plan::share_of(tile.lanes),
         tile.bundle.map_or(0, plan::share_of),
-        tile.bundle_gap,
+        tile.bundle_gap(),
         tile.staging as u64,
         tile.unit,
         tile.fast.into(),

@@ -2,7 +2,7 @@
 
 use super::{
     layout::Layout,
-    plan::{MOST_TILES, PART_BYTES, Staging, TILE_BYTES, Tile, WARP, WORD, in_units, resident},
+    plan::{PART_BYTES, TILE_BYTES, Tile, WARP, in_lines, in_units, piece, resident},
 };
 
 /// The tiles for layouts of elements of `bytes` bytes whose first elements are at `addresses`. Both
@@ -44,21 +44,7 @@ pub(super) fn tiles(
         let Some((row_step, step)) = as_piece(layout, bytes, rows, steps) else {
             return in_pieces(layout, bytes, address, (rows, steps, lanes));
         };
-        Tile {
-            staging: Staging::Piece,
-            rows,
-            steps,
-            row_step,
-            step,
-            lanes,
-            bundle: None,
-            bundle_gap: 0,
-            unit: WORD,
-            fast: 0,
-            most_task: MOST_TILES,
-            kept: layout.kept.clone(),
-            reduced: layout.reduced.clone(),
-        }
+        piece(layout.clone(), rows, steps, (row_step, step), lanes)
     };
     [tile(0), tile(1)]
 }
@@ -109,31 +95,7 @@ fn in_pieces(
     let fits = |unit: u64| {
         (along >= all || (along * bytes).is_multiple_of(unit)) && extent(unit) * across <= room
     };
-    let (unit, kept, reduced) = in_units(layout, bytes, address, by_rows, fits);
-    let staging = match (unit, by_rows) {
-        (Some(_), true) => Staging::RowUnits,
-        (Some(_), false) => Staging::StepUnits,
-        (None, true) => Staging::RowElements,
-        (None, false) => Staging::StepElements,
-    };
-    let unit = unit.unwrap_or(bytes);
-    let extent = extent(unit);
-    let (row_step, step) = if by_rows { (bytes, extent * bytes) } else { (extent * bytes, bytes) };
-    let fast = (extent * bytes / unit).ilog2();
-    let most_task = MOST_TILES;
-    Tile {
-        staging,
-        rows,
-        steps,
-        row_step,
-        step,
-        lanes,
-        bundle: None,
-        bundle_gap: 0,
-        unit,
-        fast,
-        most_task,
-        kept,
-        reduced,
-    }
+    let in_units = in_units(layout, bytes, address, by_rows, fits);
+    let extent = extent(in_units.0.unwrap_or(bytes));
+    in_lines(in_units, bytes, by_rows, extent, (rows, steps, lanes))
 }

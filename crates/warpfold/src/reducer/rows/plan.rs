@@ -84,8 +84,6 @@ pub(super) struct Tile {
     pub(super) lanes: u64,
     /// The rows of a bundle, if the rows of a tile come in bundles.
     pub(super) bundle: Option<u64>,
-    /// Bytes in a tile from where the next row of a bundle would be to the next bundle.
-    pub(super) bundle_gap: u64,
     /// Bytes of a unit.
     pub(super) unit: u64,
     /// The logarithm of the extent along the faster index, in units or elements.
@@ -94,6 +92,13 @@ pub(super) struct Tile {
     pub(super) most_task: u64,
     pub(super) kept: Dims,
     pub(super) reduced: Dims,
+}
+
+impl Tile {
+    /// Bytes in the tile from where the next row of a bundle would be to the next bundle.
+    pub(super) fn bundle_gap(&self) -> u64 {
+        self.bundle.map_or(0, |rows| self.steps * self.step - rows * self.row_step)
+    }
 }
 
 /// How the tiles are shared out.
@@ -184,7 +189,7 @@ fn columns(
         return None;
     }
     let unit = columns * bytes;
-    let (kept, reduced) = with_unit(layout, bytes, address, true, unit)?;
+    let in_units = with_unit(layout, bytes, address, true, unit)?;
     let units = layout.rows() / columns;
     let mut across = units.next_power_of_two().min(WARP);
     // In a cache, where narrow runs cost little, a tile has fewer columns and more steps, so that
@@ -206,18 +211,9 @@ fn columns(
     }
     Some(Tile {
         staging: Staging::Columns,
-        rows,
-        steps,
-        row_step: 0,
-        step: 0,
-        lanes,
-        bundle: None,
-        bundle_gap: 0,
         unit,
-        fast: 0,
         most_task: most_tiles_of_columns(columns, words),
-        kept,
-        reduced,
+        ..piece(in_units, rows, steps, (0, 0), lanes)
     })
 }
 
@@ -253,7 +249,7 @@ pub(super) fn tile(
     if is_single(&layout.reduced) && (is_next(step) || length <= 1) {
         let is_packed = is_single(&layout.kept) && row.stride == row_bytes as i64;
         if row_bytes > TILE_BYTES {
-            return plain(piece(layout, 1, WARP * in_part, (0, bytes), WARP));
+            return plain(piece(layout.clone(), 1, WARP * in_part, (0, bytes), WARP));
         }
         if is_packed || row_bytes > TILE_BYTES / 2 {
             let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
@@ -270,7 +266,7 @@ pub(super) fn tile(
             let rows = whole.min(share.next_multiple_of(at_once));
             // A row alone begins where the tile does.
             let row_step = if rows == 1 { 0 } else { row_bytes };
-            return plain(piece(layout, rows, length, (row_step, bytes), whole_lanes));
+            return plain(piece(layout.clone(), rows, length, (row_step, bytes), whole_lanes));
         }
     }
     let columns =
@@ -285,17 +281,10 @@ pub(super) fn tile(
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
     let fold = if by_rows { None } else { fold_unit(layout, bytes) };
-    let (unit, kept, reduced) =
+    let (unit, in_units) =
         in_units(layout, bytes, address, by_rows, |unit| fold.is_none_or(|most| unit <= most));
-    let staging = match (unit, by_rows) {
-        (Some(unit), false) if fold.is_some() && unit >= bytes => Staging::Fold,
-        (Some(_), true) => Staging::RowUnits,
-        (Some(_), false) => Staging::StepUnits,
-        (None, true) => Staging::RowElements,
-        (None, false) => Staging::StepElements,
-    };
-    let unit = unit.unwrap_or(bytes);
-    let least = (unit / bytes).max(1);
+    let is_fold = fold.is_some() && unit.is_some_and(|unit| unit >= bytes);
+    let least = (unit.unwrap_or(bytes) / bytes).max(1);
     let in_tile = TILE_BYTES / bytes;
     let padded = length.checked_next_power_of_two().unwrap_or(u64::MAX).max(least);
     let across = row.size.min(most_rows).next_power_of_two().max(least);
@@ -308,24 +297,9 @@ pub(super) fn tile(
         let lanes = WARP / across;
         (across, lanes * in_part, lanes, lanes * in_part)
     };
-    let (row_step, step, fast) =
-        if by_rows { (bytes, rows * bytes, rows) } else { (pitch * bytes, bytes, pitch) };
-    let fast = (fast * bytes / unit).ilog2();
-    Tile {
-        staging,
-        rows,
-        steps,
-        row_step,
-        step,
-        lanes,
-        bundle: None,
-        bundle_gap: 0,
-        unit,
-        fast,
-        most_task: MOST_TILES,
-        kept,
-        reduced,
-    }
+    let extent = if by_rows { rows } else { pitch };
+    let tile = in_lines((unit, in_units), bytes, by_rows, extent, (rows, steps, lanes));
+    Tile { staging: if is_fold { Staging::Fold } else { tile.staging }, ..tile }
 }
 
 /// The tile for a layout of few neighbouring columns without a gap between the steps, such as the
@@ -354,7 +328,7 @@ fn bundles(layout: &Layout, bytes: u64, most_rows: u64, share: u64) -> Option<Ti
         stride = outer.stride / rows as i64;
     }
     let kept = Dims::from_slice(&[Dim { size: layout.rows(), stride }]);
-    let layout = &Layout { kept, reduced: layout.reduced.clone() };
+    let layout = Layout { kept, reduced: layout.reduced.clone() };
     let in_part = PART_BYTES / bytes;
     let steps = (bytes, rows * bytes);
     let are_packed = stride.checked_mul(rows as i64) == Some(bundle as i64);
@@ -369,14 +343,20 @@ fn bundles(layout: &Layout, bytes: u64, most_rows: u64, share: u64) -> Option<Ti
     let bundles = most.min(share.div_ceil(rows)).max(1);
     let lanes = length.div_ceil(in_part);
     let tile = piece(layout, bundles * rows, length, steps, lanes);
-    Some(Tile { bundle: Some(rows), bundle_gap: bundle - rows * bytes, ..tile })
+    Some(Tile { bundle: Some(rows), ..tile })
 }
 
-/// A tile that is one piece of memory.
-fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), lanes: u64) -> Tile {
-    let Layout { kept, reduced } = layout.clone();
+/// A tile that is one piece of memory, without bundles.
+pub(super) fn piece(
+    Layout { kept, reduced }: Layout,
+    rows: u64,
+    steps: u64,
+    (row_step, step): (u64, u64),
+    lanes: u64,
+) -> Tile {
     let (staging, unit) = (Staging::Piece, WORD);
     let (fast, most_task) = (0, MOST_TILES);
+    let bundle = None;
     Tile {
         staging,
         rows,
@@ -384,8 +364,7 @@ fn piece(layout: &Layout, rows: u64, steps: u64, (row_step, step): (u64, u64), l
         row_step,
         step,
         lanes,
-        bundle: None,
-        bundle_gap: 0,
+        bundle,
         unit,
         fast,
         most_task,
@@ -407,32 +386,53 @@ fn fold_unit(layout: &Layout, bytes: u64) -> Option<u64> {
     if is_fold { UNITS.into_iter().find(fits) } else { None }
 }
 
-/// The largest unit that `fits` and in which all elements can be copied, and the dimensions with
-/// the faster one counted in such units. Without a unit, the dimensions are as they were.
+/// The largest unit that `fits` and in which all elements can be copied, and the layout with its
+/// faster index counted in such units. Without a unit, the layout is as it was.
 pub(super) fn in_units(
     layout: &Layout,
     bytes: u64,
     address: u64,
     by_rows: bool,
     fits: impl Fn(u64) -> bool,
-) -> (Option<u64>, Dims, Dims) {
+) -> (Option<u64>, Layout) {
     for unit in UNITS.into_iter().filter(|&unit| fits(unit)) {
-        if let Some((kept, reduced)) = with_unit(layout, bytes, address, by_rows, unit) {
-            return (Some(unit), kept, reduced);
+        if let Some(in_units) = with_unit(layout, bytes, address, by_rows, unit) {
+            return (Some(unit), in_units);
         }
     }
-    (None, layout.kept.clone(), layout.reduced.clone())
+    (None, layout.clone())
 }
 
-/// The dimensions with the faster one counted in units of `unit` bytes, if all elements can be read
-/// in such units.
+/// The tile for a layout that [`in_units`] has made. A line of the tile, along the faster index,
+/// has room for `extent` elements.
+pub(super) fn in_lines(
+    (unit, layout): (Option<u64>, Layout),
+    bytes: u64,
+    by_rows: bool,
+    extent: u64,
+    (rows, steps, lanes): (u64, u64, u64),
+) -> Tile {
+    let staging = match (unit, by_rows) {
+        (Some(_), true) => Staging::RowUnits,
+        (Some(_), false) => Staging::StepUnits,
+        (None, true) => Staging::RowElements,
+        (None, false) => Staging::StepElements,
+    };
+    let (unit, line) = (unit.unwrap_or(bytes), extent * bytes);
+    let distances = if by_rows { (bytes, line) } else { (line, bytes) };
+    let tile = piece(layout, rows, steps, distances, lanes);
+    Tile { staging, unit, fast: (line / unit).ilog2(), ..tile }
+}
+
+/// The layout with its faster index counted in units of `unit` bytes, if all elements can be read in
+/// such units.
 fn with_unit(
     layout: &Layout,
     bytes: u64,
     address: u64,
     by_rows: bool,
     unit: u64,
-) -> Option<(Dims, Dims)> {
+) -> Option<Layout> {
     let Layout { mut kept, mut reduced } = layout.clone();
     let fast = if by_rows { &mut kept } else { &mut reduced };
     let run = fast[0].size * bytes;
@@ -449,7 +449,7 @@ fn with_unit(
     }
     let is_aligned = |dim: &Dim| dim.stride.unsigned_abs().is_multiple_of(unit);
     (address.is_multiple_of(unit) && kept.iter().chain(&reduced).all(is_aligned))
-        .then_some((kept, reduced))
+        .then_some(Layout { kept, reduced })
 }
 
 /// How the tiles of `rows` rows of `length` elements are shared out on a device with this number of
@@ -604,7 +604,7 @@ mod tests {
                 assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
             }
             // A tile and its padding fit, and the lanes of a row hold its steps.
-            let behind = tile.bundle.map_or(0, |rows| (tile.rows - 1) / rows * tile.bundle_gap);
+            let behind = tile.bundle.map_or(0, |rows| (tile.rows - 1) / rows * tile.bundle_gap());
             let extent =
                 (tile.rows - 1) * tile.row_step + behind + (tile.steps - 1) * tile.step + bytes;
             assert!(extent <= TILE_BYTES, "{tile:?}");
