@@ -424,8 +424,8 @@ pub(super) fn in_lines(
     Tile { staging, unit, fast: (line / unit).ilog2(), ..tile }
 }
 
-/// The layout with its faster index counted in units of `unit` bytes, if all elements can be read in
-/// such units.
+/// The layout with its faster index counted in units of `unit` bytes, if all elements can be read
+/// in such units.
 fn with_unit(
     layout: &Layout,
     bytes: u64,
