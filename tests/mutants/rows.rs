@@ -21,6 +21,8 @@ enum Way {
     Piece,
     /// Each row is one piece, and the kernel is told that its elements are neighbours.
     PlainPiece,
+    /// Each row is one piece, and a lane takes one after the other.
+    ShortRows,
     /// Rows are columns, which are copied in units.
     Units,
     /// Rows are columns, which are read into registers.
@@ -69,6 +71,11 @@ impl Rows {
                 [in_tile, self.length, 4 * self.length, 4, self.length.div_ceil(32), 6, 4, 0]
             }
             Way::PlainPiece => [1, 1024, 0, 4, 32, 6, 4, 0],
+            // So many rows fill whole packs.
+            Way::ShortRows => {
+                let in_tile = 1024 / self.length / 4 * 4;
+                [in_tile, self.length, 4 * self.length, 4, self.length.div_ceil(32), 8, 4, 0]
+            }
             Way::Units => [32, 32, 4, 128, 1, 1, 16, 3],
             Way::Registers => [64, 32, 0, 0, 1, 5, 8, 0],
         }
@@ -103,6 +110,13 @@ const LONG_AND_PLAIN: Rows = Rows::new(1, 40_037, Way::PlainPiece);
 const SHORT_AND_PLAIN: Rows = Rows::new(100, 64, Way::PlainPiece);
 /// The same for rows that do not begin at packs, and tiles that do not.
 const SHORT_AND_UNEVEN: Rows = Rows::new(100, 65, Way::PlainPiece);
+
+/// Rows of one lane each: of whole packs, of a part, and of two parts. The last tile is not whole.
+const OF_ONE_LANE: [Rows; 3] = [
+    Rows::new(500, 8, Way::ShortRows),
+    Rows::new(500, 7, Way::ShortRows),
+    Rows::new(100, 33, Way::ShortRows),
+];
 
 fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
@@ -164,18 +178,26 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     })
 }
 
-/// Of plain tiles of longer rows, of tiles that are not plain, and of plain tiles of whole rows, in
-/// this order.
+/// Of rows of one lane each, of plain tiles of longer rows, of tiles that are not plain, and of
+/// plain tiles of whole rows, in this order.
+const NO_WAIT_FOR_SHORT_ROWS: Mutant =
+    Mutant("no wait for short rows", "in-flight", ("cp.async.wait_all", 1, 4), "//");
 const NO_WAIT_FOR_ROWS: Mutant =
-    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 3, 3), "//");
+    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 4, 4), "//");
 const NO_WAIT_FOR_PART: Mutant =
-    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 1, 3), "//");
+    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 2, 4), "//");
 const NO_WAIT: Mutant =
-    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 3), "//");
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 4), "//");
 const NO_WARP_BARRIER_FOR_ROWS: Mutant =
-    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 10, 10), "//");
+    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 11, 11), "//");
 const NO_WARP_BARRIER_FOR_PART: Mutant =
-    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 1, 10), "//");
+    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 11), "//");
+const NO_WARP_BARRIER_FOR_SHORT_ROWS: Mutant = Mutant(
+    "no barrier behind the copies of short rows",
+    "in-flight",
+    ("bar.warp.sync", 1, 11),
+    "//",
+);
 const NO_BARRIER: Mutant =
     Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 4), "//");
 const NO_BARRIER_BEFORE_PARTS: Mutant =
@@ -201,6 +223,14 @@ fn mutants_of_plain_tiles_are_found() {
     all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, LONG_AND_PLAIN, seed));
     let mutants = [NO_WAIT_FOR_ROWS, NO_WARP_BARRIER_FOR_ROWS];
     for rows in [SHORT_AND_PLAIN, SHORT_AND_UNEVEN] {
+        all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, rows, seed));
+    }
+}
+
+#[test]
+fn mutants_of_rows_of_one_lane_are_found() {
+    let mutants = [NO_WAIT_FOR_SHORT_ROWS, NO_WARP_BARRIER_FOR_SHORT_ROWS];
+    for rows in OF_ONE_LANE {
         all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, rows, seed));
     }
 }

@@ -89,3 +89,21 @@ pub fn anew_f64(value: f64) -> f64 {
     #[cfg(not(target_os = "cuda"))]
     value
 }
+
+/// The number of the thread in its block along x, each time in a new register. So neither the
+/// number nor what follows from it takes a register from where the kernel reads it first to where
+/// it reads it again.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "Special Registers: %tid".
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn anew_thread_idx_x() -> u32 {
+    let number: u32;
+    // SAFETY: it reads a special register.
+    unsafe { core::arch::asm!("mov.u32 {}, %tid.x;", out(reg32) number, options(nomem, nostack)) };
+    number
+}

@@ -444,8 +444,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ) -> Result<(), Error> {
         if O::IS_FOR_ROWS {
             let (kernel, words) = (self.engine.kernel(), O::SLOT_WORDS);
-            let (has_columns, repair) = (false, None);
-            let call = rows::Call { kernel, op: O::NAME, words, more, has_columns, repair };
+            let (ways, repair) = (None, None);
+            let call = rows::Call { kernel, op: O::NAME, words, more, ways, repair };
             return call.launch_whole(&self.device, first, out, stream);
         }
         let prepared = self.prepare(first, second, stream)?;

@@ -110,6 +110,53 @@ fn no_class_of_device_changes_a_bit() {
     assert!(all.iter().all(|found| *found == all[0]));
 }
 
+/// Rows that a lane takes by itself have the bits of rows behind a gap, and of those that begin
+/// anywhere. The host thinks that the device is small, so that all lanes have several rows.
+fn check_short<T: Item, O: RowOperation<T> + Default>(device: &Device, values: &[T], length: usize)
+where
+    O::Output: std::fmt::Debug,
+{
+    let (rows, n) = (203, length as i64);
+    let shape = [rows as u64, length as u64];
+    let packed = &values[..rows * length];
+    let found = text::<T, O>(device, packed, &shape, &[n, 1], 0);
+    let shifted = [&values[..1], packed].concat();
+    let name = format!("{} of {length} elements of {}", O::NAME, T::NAME);
+    assert_eq!(text::<T, O>(device, &shifted, &shape, &[n, 1], 1), found, "{name}, shifted");
+    let apart: Vec<T> =
+        packed.chunks(length).flat_map(|row| row.iter().chain(&values[..3])).copied().collect();
+    assert_eq!(text::<T, O>(device, &apart, &shape, &[n + 3, 1], 0), found, "{name}, apart");
+    let backwards: Vec<T> = packed.iter().rev().copied().collect();
+    let last = packed.len() as u64 - 1;
+    assert_eq!(text::<T, O>(device, &backwards, &shape, &[-n, -1], last), found, "{name}, back");
+}
+
+#[test]
+fn rows_of_one_lane_have_the_same_bits() {
+    let floats = values(40_000);
+    let doubles: Vec<f64> = floats.iter().map(|&x| f64::from(x) / 3.0).collect();
+    let halves: Vec<f16> = floats.iter().map(|&x| f16::from_f32(x / 64.0)).collect();
+    let bytes: Vec<u8> = floats.iter().map(|&x| x as i32 as u8).collect();
+    for device in devices() {
+        let Ok(small) = device.with_class(DeviceClass::new(1, false, (9, 0))) else { continue };
+        for length in (1..=16).chain([17, 20, 24, 28, 31, 32, 33, 35, 36, 40, 48, 63, 64, 65]) {
+            check_short::<f32, Sum>(&small, &floats, length);
+            check_short::<f32, Moments>(&small, &floats, length);
+            check_short::<f32, LogSumExp>(&small, &floats, length);
+            check_short::<f32, ArgMax>(&small, &floats, length);
+            check_short::<f64, Sum>(&small, &doubles, length);
+            check_short::<f64, Moments>(&small, &doubles, length);
+            check_short::<u8, Sum>(&small, &bytes, length);
+            check_short::<f16, LogSumExp>(&small, &halves, length);
+        }
+        for length in [66, 67, 72, 80, 127, 128, 129, 144, 150] {
+            check_short::<f16, Moments>(&small, &halves, length);
+            check_short::<u8, Moments>(&small, &bytes, length);
+            check_short::<u8, Sum>(&small, &bytes, length);
+        }
+    }
+}
+
 /// So many tiles of a column that a task has 16 of them, and each column of a lane needs a stack of
 /// four accumulators. The host thinks that the device is small, so that tasks are long.
 #[test]

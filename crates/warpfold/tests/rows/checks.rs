@@ -62,6 +62,11 @@ fn check_layouts<T: Item, O: RowOperation<T>>(value: T, operation: O) {
         (&[300, 5], &[5, 1]),
         (&[40, 100], &[100, 1]),
         (&[40, 101], &[103, 1]),
+        // Rows of two parts, of which a lane takes several: of words, of bytes, and of halves.
+        (&[130, 33], &[33, 1]),
+        (&[90, 40], &[40, 1]),
+        (&[60, 150], &[150, 1]),
+        (&[90, 72], &[72, 1]),
         (&[3, 2051], &[2051, 1]),
         (&[1, 40_001], &[0, 1]),
         // Rows of several tiles, each of which begins at a pack.

@@ -223,10 +223,12 @@ impl Columns {
 }
 
 /// Calls `turn` for 0 to `count` - 1. There are two loops, because [`each`] writes out 24 turns at
-/// most, and there are 32 units of 4 bytes. `count` is even.
+/// most, and there are 32 units of 4 bytes. The loops have no closure in common, because LLVM may
+/// make a function of a long one.
 #[inline(always)]
 fn each_unit(count: usize, mut turn: impl FnMut(usize)) {
-    each(2, |half| each(count / 2, |i| turn(half * (count / 2) + i)));
+    each(count.min(24), |i| turn(i));
+    each(count.saturating_sub(24), |i| turn(24 + i));
 }
 
 /// Loads the first `bytes` bytes of a unit: 4, 8 or 16.

@@ -17,11 +17,12 @@
 //! elements are neighbours along the rows. For these the kernel has a short way to the first copy
 //! (`plain`). The packs and the parts are the same.
 //!
-//! *Bundles, folds, and short columns.* Three more kinds of layouts have a shorter way to the tile
-//! or from it. Where rows come in bundles, as the coordinates of points do, a tile is one piece of
-//! memory with several bundles ([`Plan::bundle_share`]). Where the steps have two dimensions, as in
-//! a channel of many images, a warp copies them without a table of dimensions ([`Staging::Fold`]).
-//! Where a row is a column of few steps, a lane takes row after row (`short`).
+//! *Short rows, bundles, folds, and short columns.* Four more kinds of layouts have a shorter way
+//! to the tile or from it. Rows of a few elements have a lane each (`short`). Where rows come in
+//! bundles, as the coordinates of points do, a tile is one piece of memory with several bundles
+//! ([`Plan::bundle_share`]). Where the steps have two dimensions, as in a channel of many images, a
+//! warp copies them without a table of dimensions ([`Staging::Fold`]).
+//! Where a row is a column of few steps, it has a lane, too.
 //!
 //! *Two arrays.* The elements of a pair come from two arrays of the same rows and steps, each with
 //! strides of its own. A buffer then holds a tile of 2 KiB of each array, and a part is 64 bytes of
@@ -297,11 +298,14 @@ pub enum Staging {
     /// As [`Piece`](Self::Piece). There are two dimensions, the elements of a row are neighbours,
     /// and the kernel is one that knows [`Columns`](Self::Columns).
     PlainPiece = 6,
-    /// As [`StepUnits`](Self::StepUnits), with one dimension for the rows and two for the steps. A
-    /// unit has one or more whole elements, the first dimension of the steps has as many units as a
-    /// warp has lanes or more, and a row has less than 2^32. Along the faster index a tile has more
-    /// places than a warp has lanes.
+    /// As [`StepUnits`](Self::StepUnits), with one dimension for the rows and two for the steps.
+    /// Kernels for sm_90 and later know it. A unit has one or more whole elements, the first
+    /// dimension of the steps has as many units as a warp has lanes or more, and a row has less
+    /// than 2^32. Along the faster index a tile has more places than a warp has lanes.
     Fold = 7,
+    /// As [`PlainPiece`](Self::PlainPiece), for rows of at most two parts, which are no whole parts
+    /// and lie one behind the other. Each tile begins at a pack.
+    ShortRows = 8,
 }
 
 /// A tile, by what it belongs to.
@@ -402,11 +406,18 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
     let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
     let tiles = tiles_of(warp_of_block);
+    let is_short = plain::is_known::<S, R>() && plan.staging == Staging::ShortRows as u32;
     let plain = || plain::Worker { stride: dims[0].stride as u64, tile: tiles, lane };
     if is_plain && plan.tiles == 1 {
         let number = thread::block_idx_x() * WARPS + warp_of_block;
         // SAFETY: the launch's contract. All warps take this branch.
         unsafe { plain().rows::<S, R>(input, output, slots, number, &plan) };
+        return;
+    }
+    if is_short {
+        let number = thread::block_idx_x() * WARPS + warp_of_block;
+        // SAFETY: the launch's contract. All warps take this branch.
+        unsafe { short::rows::<S, R>(input, output, slots, tiles, lane, number, &plan) };
         return;
     }
     let table = (&raw mut TABLE).cast::<u64>();
@@ -442,7 +453,11 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         // Older devices have too few registers for columns.
         let has_columns = target::arch() >= 900 && columns > 0;
         let are_columns = has_columns && plan.staging == Staging::Columns as u32;
-        let stack = tree::Stack { words: stack.add(tid as usize), stride: THREADS as usize };
+        let stack_of = |tid: u32| tree::Stack {
+            words: stack.wrapping_add(tid as usize),
+            stride: THREADS as usize,
+        };
+        let stack = stack_of(tid);
 
         grid::wait_for_dependencies();
         // The last team of a group may have more warps than tasks, and the last block more teams
@@ -490,6 +505,17 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         }
         if plan.tasks > 1 || are_columns {
             thread::sync_threads();
+            let (place, warp_of_block, lane, tiles, stack) =
+                if size_of::<S::Element>() < WORD as usize {
+                    // What follows from the number of the thread is found again. Otherwise it would
+                    // take registers while tiles of narrow elements are reduced, which need them
+                    // all.
+                    let tid = control::anew_thread_idx_x();
+                    let (warp, lane) = (tid / WARP, tid % WARP);
+                    (Place::new(tid, &plan), warp, lane, tiles_of(warp), stack_of(tid))
+                } else {
+                    (place, warp_of_block, lane, tiles, stack)
+                };
             let team = team::Team {
                 first: tiles_of(warp_of_block - (place.member << plan.apart())),
                 own: tiles,
@@ -584,9 +610,10 @@ impl Worker {
         let Self { tiles, share, lane, stack } = self;
         let plan = plans[0];
         let rows = here.rows(plan);
-        if short::is_known::<S, R>(plan) {
+        if short::are_columns::<S, R>(plan) {
+            let tile = tiles.start[0];
             // SAFETY: the caller's contract. The tile begins where the buffer does.
-            unsafe { short::rows::<S, R>(source, output, slots, tiles.start[0], lane, here, plan) };
+            unsafe { short::columns::<S, R>(source, output, slots, tile, lane, here, plan) };
             return;
         }
         let mut pass = 0;

@@ -95,49 +95,77 @@ pub(super) unsafe fn part<S: RowSource, R: Reduction<Source = S>>(
                 place += WINDOW as u32;
             }
         }
-        if place < packs {
-            let done = place * S::PER_PACK as u32;
-            let reader = |tile: *const u8, at: u32, begin: u32, step: u32| {
-                let are_packs = step == size && begin.is_multiple_of(PACK);
-                Reader::new::<S::Element>(tile, at + done * step, step, count - done, are_packs)
-            };
-            let mut readers = [reader(tile, at, begin, plan.step); 2];
-            if is_pair {
-                let begin = second_shift | second.row_step;
-                readers[1] = reader(second_tile, second_at, begin, second.step);
-            }
-            while place < packs {
-                control::keep_rolled();
+        let done = place * S::PER_PACK as u32;
+        let reader = |tile: *const u8, at: u32, begin: u32, step: u32| {
+            let are_packs = step == size && begin.is_multiple_of(PACK);
+            Reader::new::<S::Element>(tile, at + done * step, step, count - done, are_packs)
+        };
+        let mut readers = [reader(tile, at, begin, plan.step); 2];
+        let second_step = second.step;
+        if is_pair {
+            readers[1] =
+                reader(second_tile, second_at, second_shift | second.row_step, second_step);
+        }
+        let step = plan.step;
+        elements::<S, R>(
+            source,
+            (kept, place),
+            (count, index),
+            |_| {
                 let mut both = [readers[0].pack::<S::Element>(), [0; 4]];
                 if is_pair {
                     both[1] = readers[1].pack::<S::Element>();
                 }
-                kept = R::pack(kept, source.packs(both), place);
-                place += 1;
-            }
-        }
-        let mut acc = R::finish(kept, position(index, 0));
-        let mut item = packs * S::PER_PACK as u32;
-        let mut at = at + item * plan.step;
-        let mut second_at = second_at + item * second.step;
-        while item < count {
-            control::keep_rolled();
-            let mut both = [reader::element::<S::Element>(tile, at), [0; 4]];
-            if is_pair {
-                both[1] = reader::element::<S::Element>(second_tile, second_at);
-                second_at += second.step;
-            }
-            acc = R::append_item(acc, source.items(both), position(index, item));
-            item += 1;
-            at += plan.step;
-        }
-        acc
+                both
+            },
+            |item| {
+                let mut both = [reader::element::<S::Element>(tile, at + item * step), [0; 4]];
+                if is_pair {
+                    let at = second_at + item * second_step;
+                    both[1] = reader::element::<S::Element>(second_tile, at);
+                }
+                both
+            },
+        )
     }
+}
+
+/// The accumulator of a part of `count` elements, of which the first has the number `index` in its
+/// row. `kept` has the first `place` packs. `pack` reads the packs behind these in order, by their
+/// numbers, and `item` the elements behind the last whole pack.
+#[inline(always)]
+pub(super) fn elements<S: RowSource, R: Reduction<Source = S>>(
+    source: S,
+    (kept, place): (R::Thread, u32),
+    (count, index): (u32, u64),
+    mut pack: impl FnMut(u32) -> [Pack; 2],
+    item: impl Fn(u32) -> [Pack; 2],
+) -> R::Acc {
+    let (mut kept, mut place) = (kept, place);
+    let packs = count / S::PER_PACK as u32;
+    // Without packs, the compiler may know what the accumulator is.
+    let mut acc = if place < packs {
+        while place < packs {
+            control::keep_rolled();
+            kept = R::pack(kept, source.packs(pack(place)), place);
+            place += 1;
+        }
+        R::finish(kept, position(index, 0))
+    } else {
+        R::finish(kept, position(index, 0))
+    };
+    let mut number = packs * S::PER_PACK as u32;
+    while number < count {
+        control::keep_rolled();
+        acc = R::append_item(acc, source.items(item(number)), position(index, number));
+        number += 1;
+    }
+    acc
 }
 
 /// The accumulator of a part of whole packs, whose first element has this number in its row.
 #[inline(always)]
-fn whole<S: RowSource, R: Reduction<Source = S>>(
+pub(super) fn whole<S: RowSource, R: Reduction<Source = S>>(
     source: S,
     packs: [Pack; PACKS],
     index: u64,

@@ -13,14 +13,10 @@ use super::source::RowSource;
 use super::stage::piece;
 use super::{PACK, Plan, Staging, TILE_BYTES, Tile, Tiles, columns, index, padded, team, tree};
 use crate::Reduction;
-use crate::item::{Item, Pack};
-use crate::unroll::each;
+use crate::item::Item;
 use crate::warp::WARP;
 use cuda_std::ext::{control, copy, grid, target};
 use cuda_std::warp;
-
-/// How many packs of a tile that begins at a pack each lane copies.
-const COPIES: usize = (TILE_BYTES / (WARP * PACK)) as usize;
 
 /// Whether the kernel has a way for such tiles: if it has one for [`columns`]. The host decides in
 /// the same way.
@@ -57,15 +53,15 @@ impl Worker {
     ) {
         let size = size_of::<S::Element>() as u32;
         // What the compiler knows here is not computed.
-        let plan = &Plan { tiles: 1, task: 1, tasks: 1, team: 0, ..known(plan, size) };
-        let first = plan.first + u64::from(number) * u64::from(plan.tile_rows);
-        let rows = plan.rows.saturating_sub(first).min(plan.tile_rows.into()) as u32;
+        let plan = &whole_rows(plan, size);
+        let (first, rows) = tile(number, plan);
         let from = source.addresses()[0].wrapping_add(first.wrapping_mul(self.stride));
         let bytes = (rows.max(1) - 1) * plan.row_step + plan.tile_steps * size;
         grid::wait_for_dependencies();
         if rows == 0 {
             return;
         }
+        let here = Tile { group: number, task: 0, number: 0 };
         // SAFETY: a tile of `rows` rows has so many bytes. All lanes take the same branches, except
         // the one that writes a result.
         unsafe {
@@ -75,7 +71,6 @@ impl Worker {
             copy::wait();
             warp::sync_warp(u32::MAX);
             let tiles = Tiles { start: [self.tile; 2], shift: [shift; 2] };
-            let here = Tile { group: number, task: 0, number: 0 };
             // Where rows have a power of two of lanes, nobody reads what a lane makes of a part of
             // another row. So such a lane need not choose, and all lanes take the same branches.
             let is_even = plan.lanes.is_power_of_two();
@@ -149,7 +144,6 @@ impl Worker {
     /// The whole warp calls this, and no lane uses the buffer until the copies have arrived. So
     /// many bytes of elements are there, and no more than those of a tile.
     #[inline(always)]
-    #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
     unsafe fn copy<T: Item>(self, from: u64, bytes: u32) -> u32 {
         // SAFETY: the caller's contract.
         unsafe {
@@ -157,21 +151,27 @@ impl Worker {
             if !from.is_multiple_of(PACK.into()) {
                 return piece::copy::<T>(self.tile, from, bytes, self.lane);
             }
-            let at = self.lane * PACK;
-            let (start, to) = (from + u64::from(at), self.tile.wrapping_add(padded(at) as usize));
-            let end = bytes / PACK * PACK;
-            each(COPIES, |i| {
-                let further = i as u32 * WARP * PACK;
-                let to = to.wrapping_add(padded(further) as usize).cast::<Pack>();
-                let start = start.wrapping_add(further.into()) as *const Pack;
-                copy::pack_if(to, start, at + further < end);
-            });
-            if end < bytes {
-                piece::cut::<T>(self.tile, from, (0, bytes), self.lane);
+            piece::whole_packs(self.tile, from, bytes / PACK * PACK, self.lane, padded);
+            if !bytes.is_multiple_of(PACK) {
+                piece::cut::<T>(self.tile, from, (0, bytes), self.lane, padded);
             }
         }
         0
     }
+}
+
+/// The first row of tile number `number` of a launch whose tiles have whole rows, and how many rows
+/// it has. There may be no such tile.
+#[inline(always)]
+pub(super) fn tile(number: u32, plan: &Plan) -> (u64, u32) {
+    let first = plan.first + u64::from(number) * u64::from(plan.tile_rows);
+    (first, plan.rows.saturating_sub(first).min(plan.tile_rows.into()) as u32)
+}
+
+/// What tiles of whole rows have in common, for elements of `size` bytes.
+#[inline(always)]
+pub(super) fn whole_rows(plan: &Plan, size: u32) -> Plan {
+    Plan { tiles: 1, task: 1, tasks: 1, team: 0, ..known(plan, size) }
 }
 
 /// What such tiles have in common, for elements of `size` bytes.

@@ -31,9 +31,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// For `count` elements that lie `step` bytes apart, and are a pack at least. The first of them
-    /// lies `at` bytes behind the beginning of the tile. `are_packs` says that they are neighbours
-    /// and that `at` is a multiple of a pack, in all lanes of the warp.
+    /// For `count` elements that lie `step` bytes apart. The first of them lies `at` bytes behind
+    /// the beginning of the tile. `are_packs` says that they are neighbours and that `at` is a
+    /// multiple of a pack, in all lanes of the warp.
     ///
     /// # Safety
     /// The elements have arrived. If they are neighbours and have less than a word, all bytes of
@@ -48,10 +48,10 @@ impl Reader {
     ) -> Self {
         let size = size_of::<T>() as u32;
         let are_narrow = step == size && size < WORD;
-        let last = (at + count * size - 1) & !(PACK - 1);
+        let last = (at + count * size).wrapping_sub(1) & !(PACK - 1);
         let mut low = [0; 4];
-        if are_narrow && !are_packs {
-            // SAFETY: the caller's contract.
+        if are_narrow && !are_packs && count * size >= PACK {
+            // SAFETY: the caller's contract. The elements are a pack at least.
             low = unsafe { read(tile, at & !(PACK - 1)) };
         }
         let is_even = step.is_multiple_of(LINE);

@@ -1,20 +1,28 @@
-//! Tiles of short columns: many rows that are neighbours in memory, of a part each.
+//! Tiles of short rows, of which a lane takes one after the other.
 //!
-//! Sums over a few arrays of the same size are like that. A lane takes one row after the other, and
-//! no lane waits for another. All operations come in the same order as in the general way, which
-//! takes several times as many instructions for a row.
+//! No lane waits for another one, and no lane is left without work where a row has a few elements
+//! more than a part. All operations come in the same order as in the general way, which takes up to
+//! three times as many instructions for such a tile.
 
+use super::reader::{self, PACKS};
 use super::source::RowSource;
-use super::{LINE, Plan, Staging, Tile, index, padded, reader};
+use super::stage::piece;
+use super::{LINE, PACK, PART_BYTES, Plan, Staging, Tile, WORD, index, padded};
+use super::{part, plain};
+use crate::Reduction;
+use crate::item::{Item, Pack};
+use crate::unroll::each;
 use crate::warp::WARP;
-use crate::{Position, Reduction};
-use cuda_std::ext::control;
+use cuda_std::ext::{control, copy, grid, packed, target};
+use cuda_std::warp;
 
-/// Whether this is the way for a tile that has been staged.
+/// Whether lanes take the rows of a tile that has been staged as columns: rows that are neighbours
+/// in memory, of a part each. Sums over a few arrays of the same size are like that.
 #[inline(always)]
-pub(super) fn is_known<S: RowSource, R: Reduction<Source = S>>(plan: &Plan) -> bool {
+pub(super) fn are_columns<S: RowSource, R: Reduction<Source = S>>(plan: &Plan) -> bool {
     let is = |staging: Staging| plan.staging == staging as u32;
-    S::ARRAYS == 1
+    target::arch() >= 900
+        && S::ARRAYS == 1
         && !R::IN_ANY_ORDER
         && (is(Staging::RowUnits) || is(Staging::RowElements))
         && plan.lanes == 1
@@ -22,13 +30,13 @@ pub(super) fn is_known<S: RowSource, R: Reduction<Source = S>>(plan: &Plan) -> b
         && plan.step.is_multiple_of(LINE)
 }
 
-/// Reduces the rows of a tile that lies at `tile`.
+/// Reduces the rows of a tile of columns that lies at `tile`.
 ///
 /// # Safety
-/// This is [the way](is_known) for the tile, which has arrived. The rest is that of
+/// They [are columns](are_columns), and the tile has arrived. The rest is that of
 /// [`rows`](super::rows).
 #[inline(always)]
-pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
+pub(super) unsafe fn columns<S: RowSource, R: Reduction<Source = S>>(
     source: S,
     output: *mut R::Raw,
     slots: *mut u64,
@@ -38,37 +46,234 @@ pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
     plan: &Plan,
 ) {
     let (first, rows, count) = (here.row(plan), here.rows(plan), here.steps(plan));
-    let in_pack = S::PER_PACK as u32;
     // The compiler would compute what follows from this before the first copy, and keep it in
     // registers that it does not have.
     let step = padded(control::anew(plan.step)) as usize;
-    let position = |number: u32| Position { block: 0, number };
-    let mut row = lane;
-    while row < rows {
-        control::keep_rolled();
-        let at = padded(row * size_of::<S::Element>() as u32);
-        let mut from = tile.wrapping_add(at as usize);
-        // SAFETY: the caller's contract. Only elements below `count` are read.
-        unsafe {
-            let (mut kept, mut place) = (R::start(), 0);
-            while (place + 1) * in_pack <= count {
-                control::keep_rolled();
-                let pack = reader::apart::<S::Element>(from, step);
-                kept = R::pack(kept, source.packs([pack; 2]), place);
-                from = from.wrapping_add(S::PER_PACK * step);
-                place += 1;
-            }
-            let mut acc = R::finish(kept, position(0));
-            let mut item = place * in_pack;
-            while item < count {
-                control::keep_rolled();
-                let element = reader::alone::<S::Element>(from);
-                acc = R::append_item(acc, source.items([element; 2]), position(item));
-                from = from.wrapping_add(step);
-                item += 1;
-            }
-            R::write(acc, output, first + u64::from(row), index, source, slots);
-        }
-        row += WARP;
+    // SAFETY: the caller's contract. Only elements below `count` are read.
+    unsafe {
+        Rows { source, output, slots, first, rows, lane }.reduce::<R>(|row| {
+            let at = padded(row * size_of::<S::Element>() as u32);
+            let from = |number: u32| tile.wrapping_add(at as usize + number as usize * step);
+            let pack = |place: u32| {
+                [reader::apart::<S::Element>(from(place * S::PER_PACK as u32), step); 2]
+            };
+            let item = |item: u32| [reader::alone::<S::Element>(from(item)); 2];
+            part::elements::<S, R>(source, (R::start(), 0), (count, 0), pack, item)
+        });
     }
+}
+
+/// Copies tile number `number` of a launch with [`Staging::ShortRows`] to the buffer at `tile`, and
+/// reduces its rows, if there is such a tile.
+///
+/// # Safety
+/// That of [`Worker::rows`](super::plain::Worker::rows).
+#[inline(always)]
+pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
+    source: S,
+    output: *mut R::Raw,
+    slots: *mut u64,
+    tile: *mut u8,
+    lane: u32,
+    number: u32,
+    plan: &Plan,
+) {
+    let size = size_of::<S::Element>() as u32;
+    let plan = &plain::whole_rows(plan, size);
+    let (first, rows) = plain::tile(number, plan);
+    let row_bytes = plan.tile_steps * size;
+    let are_packs = row_bytes.is_multiple_of(PACK);
+    // Without a gap behind each line, lanes read words of different banks, unless their rows lie a
+    // multiple of two packs apart.
+    let gap = if row_bytes.is_multiple_of(2 * PACK) { PACK } else { 0 };
+    let tile = Lines { tile, gap };
+    let from = source.addresses()[0].wrapping_add(first.wrapping_mul(row_bytes.into()));
+    grid::wait_for_dependencies();
+    // SAFETY: the caller's contract. No lane waits for another one behind the barrier.
+    unsafe {
+        tile.copy::<S::Element>(from, rows * row_bytes, lane);
+        copy::wait();
+        warp::sync_warp(u32::MAX);
+        // Each kind of rows has a loop of its own, of which the compiler knows more.
+        let each_row = Rows { source, output, slots, first, rows, lane };
+        if are_packs {
+            each_row.reduce::<R>(|row| tile.row::<S, R, true>(source, row * row_bytes, plan));
+        } else {
+            each_row.reduce::<R>(|row| tile.row::<S, R, false>(source, row * row_bytes, plan));
+        }
+    }
+}
+
+/// The rows of a tile, and where their results go.
+#[derive(Clone, Copy)]
+struct Rows<S, Raw> {
+    source: S,
+    output: *mut Raw,
+    slots: *mut u64,
+    /// The number of the first row among all.
+    first: u64,
+    rows: u32,
+    lane: u32,
+}
+
+impl<S: RowSource, Raw> Rows<S, Raw> {
+    /// Writes what `reduce` makes of the rows of this lane.
+    ///
+    /// # Safety
+    /// There are places for the results.
+    #[inline(always)]
+    unsafe fn reduce<R: Reduction<Source = S, Raw = Raw>>(self, reduce: impl Fn(u32) -> R::Acc) {
+        let Self { source, output, slots, first, rows, lane } = self;
+        let mut row = lane;
+        while row < rows {
+            control::keep_rolled();
+            let acc = reduce(row);
+            // SAFETY: the caller's contract.
+            unsafe { R::write(acc, output, first + u64::from(row), index, source, slots) };
+            row += WARP;
+        }
+    }
+}
+
+/// A tile of neighbours that begins at a pack, in lines of shared memory.
+#[derive(Clone, Copy)]
+struct Lines {
+    tile: *mut u8,
+    /// The bytes behind each line that are left out: a pack, or none.
+    gap: u32,
+}
+
+impl Lines {
+    /// How far behind the beginning of the buffer byte number `at` is.
+    #[inline(always)]
+    fn place(self, at: u32) -> u32 {
+        at + at / LINE * self.gap
+    }
+
+    /// Starts the copy of `bytes` bytes from `from` on. What is left of a last pack becomes 0.
+    ///
+    /// # Safety
+    /// That of [`piece::copy`]. `from` is at a pack.
+    #[inline(always)]
+    unsafe fn copy<T: Item>(self, from: u64, bytes: u32, lane: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let place = |at| self.place(at);
+            piece::whole_packs(self.tile, from, bytes / PACK * PACK, lane, place);
+            if !bytes.is_multiple_of(PACK) {
+                piece::cut::<T>(self.tile, from, (0, bytes), lane, place);
+            }
+        }
+    }
+
+    /// The accumulator of the row that begins at byte number `at`. `ARE_PACKS` says that all
+    /// rows begin at packs and have whole ones.
+    ///
+    /// # Safety
+    /// The row has arrived.
+    #[inline(always)]
+    unsafe fn row<S: RowSource, R: Reduction<Source = S>, const ARE_PACKS: bool>(
+        self,
+        source: S,
+        at: u32,
+        plan: &Plan,
+    ) -> R::Acc {
+        let size = size_of::<S::Element>() as u32;
+        let in_part = PART_BYTES / size;
+        let has_two = plan.lanes > 1;
+        // SAFETY: the caller's contract.
+        unsafe {
+            if size >= WORD {
+                let mut left = R::identity();
+                if has_two {
+                    // A lane that reads a whole part at once waits for shared memory once.
+                    let mut packs = [[0; 4]; PACKS];
+                    each(PACKS, |i| {
+                        packs[i] = self.pack::<S::Element, ARE_PACKS>(at + i as u32 * PACK);
+                    });
+                    left = part::whole::<S, R>(source, packs, 0);
+                }
+                let before = if has_two { in_part } else { 0 };
+                let last = (plan.tile_steps - before, before);
+                let acc = self.part::<S, R, ARE_PACKS>(source, at + before * size, last);
+                return if has_two { R::append(left, acc) } else { acc };
+            }
+            let (mut left, mut before) = (R::identity(), 0);
+            loop {
+                control::keep_rolled();
+                let count = (plan.tile_steps - before).min(in_part);
+                let part = (count, before);
+                let acc = self.part::<S, R, ARE_PACKS>(source, at + before * size, part);
+                if before + count == plan.tile_steps {
+                    return if has_two { R::append(left, acc) } else { acc };
+                }
+                (left, before) = (acc, in_part);
+            }
+        }
+    }
+
+    /// The accumulator of a part that begins at byte number `at`. It has `count` elements, and
+    /// `before` elements of its row are before it.
+    ///
+    /// # Safety
+    /// The elements have arrived.
+    #[inline(always)]
+    unsafe fn part<S: RowSource, R: Reduction<Source = S>, const ARE_PACKS: bool>(
+        self,
+        source: S,
+        at: u32,
+        (count, before): (u32, u32),
+    ) -> R::Acc {
+        let in_pack = S::PER_PACK as u32;
+        // What the compiler knows here is not computed.
+        let count = if ARE_PACKS { count / in_pack * in_pack } else { count };
+        // SAFETY: the caller's contract.
+        let pack =
+            |number: u32| [unsafe { self.pack::<S::Element, ARE_PACKS>(at + number * PACK) }; 2];
+        let item = |number: u32| {
+            let at = at + number * size_of::<S::Element>() as u32;
+            // SAFETY: the caller's contract. Without whole packs, there are no gaps.
+            [unsafe { reader::alone::<S::Element>(self.tile.wrapping_add(at as usize)) }; 2]
+        };
+        part::elements::<S, R>(source, (R::start(), 0), (count, before.into()), pack, item)
+    }
+
+    /// The pack of elements from byte number `at` on.
+    ///
+    /// # Safety
+    /// They have arrived.
+    #[inline(always)]
+    unsafe fn pack<T: Item, const ARE_PACKS: bool>(self, at: u32) -> Pack {
+        // SAFETY: the caller's contract. Without whole packs, there are no gaps.
+        unsafe {
+            if ARE_PACKS {
+                copy::read_pack(self.tile.wrapping_add(self.place(at) as usize).cast())
+            } else {
+                words::<T>(self.tile, at)
+            }
+        }
+    }
+}
+
+/// The pack of elements from byte number `at` of a tile without gaps on.
+///
+/// # Safety
+/// They have arrived, and all bytes of the words that have some of them have been written.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "words lie at their boundaries")]
+unsafe fn words<T: Item>(tile: *const u8, at: u32) -> Pack {
+    let word = |at: u32| tile.wrapping_add((at / WORD * WORD) as usize).cast::<u32>();
+    let from = word(at);
+    let mut words = [0; 5];
+    // SAFETY: the caller's contract.
+    unsafe {
+        each(4, |i| words[i] = *from.wrapping_add(i));
+        if size_of::<T>() < WORD as usize {
+            // Elements that begin at a word have none in the word behind them.
+            words[4] = *word(at + PACK - 1);
+            let bytes = 0x3210 + 0x1111 * (at % WORD);
+            each(4, |i| words[i] = packed::permute(words[i], words[i + 1], bytes));
+        }
+    }
+    [words[0], words[1], words[2], words[3]]
 }

@@ -54,7 +54,7 @@ struct Along {
 /// Whether the kernel needs the dimensions in a table.
 #[inline(always)]
 pub(super) fn has_table(plan: &Plan) -> bool {
-    !plan.is_matrix() && plan.staging != Staging::Fold as u32
+    !plan.is_matrix() && (target::arch() < 900 || plan.staging != Staging::Fold as u32)
 }
 
 impl Stager {
@@ -72,10 +72,11 @@ impl Stager {
             return 0;
         }
         let is = |staging: Staging| plan.staging == staging as u32;
+        let is_fold = target::arch() >= 900 && is(Staging::Fold);
         // What the dimensions count: elements, or units of a word, a pair or a pack.
         let (row_unit, step_unit) = match () {
             () if is(Staging::RowUnits) => (plan.unit, size),
-            () if is(Staging::StepUnits) || is(Staging::Fold) => (size, plan.unit),
+            () if is(Staging::StepUnits) || is_fold => (size, plan.unit),
             () => (size, size),
         };
         let units = |count: u64, unit: u32| {
@@ -86,7 +87,7 @@ impl Stager {
         let [kept, reduced] = List::both(plan);
         // SAFETY: the caller's contract.
         unsafe {
-            if is(Staging::Fold) {
+            if is_fold {
                 let units = units(steps.into(), step_unit) as u32;
                 self.fold(target, row, step as u32, (rows, units), plan);
                 return 0;

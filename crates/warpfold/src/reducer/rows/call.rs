@@ -23,8 +23,8 @@ pub(in crate::reducer) struct Call<'a> {
     pub(in crate::reducer) words: u64,
     /// The arguments that this kernel takes behind those of all kernels for rows.
     pub(in crate::reducer) more: &'a [Arg],
-    /// Whether the kernel has a way for columns.
-    pub(in crate::reducer) has_columns: bool,
+    /// What its ways depend on, if the kernel has one for columns.
+    pub(in crate::reducer) ways: Option<plan::Ways>,
     /// The kernel that sums rows again where this one has no proof of a sum.
     pub(in crate::reducer) repair: Option<Repair<'a>>,
 }
@@ -70,18 +70,17 @@ impl Call<'_> {
         let is_pair = arrays.len() > 1;
         let (rows, length) = (layout.rows(), layout.length());
         let multiprocessors = device.class().multiprocessors();
-        let columns = self.has_columns.then_some(self.words);
-        let (tile, second, work) = [(columns, plan::MOST_ROWS), (None, plan::MOST_ROWS), (None, 1)]
+        let cases = [(self.ways, plan::MOST_ROWS), (None, plan::MOST_ROWS), (None, 1)];
+        let (tile, second, work) = cases
             .into_iter()
-            .find_map(|(columns, most_rows)| {
+            .find_map(|(ways, most_rows)| {
                 let (tile, second) = if is_pair {
                     let (layouts, addresses) = ([layout, &arrays[1].2], [address, address_of(1)]);
                     let [tile, second] =
                         pairs::tiles(layouts, bytes, addresses, most_rows, multiprocessors);
                     (tile, Some(second))
                 } else {
-                    let tile =
-                        plan::tile(layout, bytes, address, columns, most_rows, multiprocessors);
+                    let tile = plan::tile(layout, bytes, address, ways, most_rows, multiprocessors);
                     (tile, None)
                 };
                 let work = plan::work(&tile, rows, length, self.words, multiprocessors)?;

@@ -23,6 +23,7 @@ use super::{
     input::{Place, on_device},
     operation::More,
     output::{DeviceOutput, Target},
+    shapes::KernelClass,
     shapes::PACK_BYTES,
 };
 use arrays::Common;
@@ -355,7 +356,9 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         let capability = device.class().capability().min(device.info().compute_capability);
         let has_columns =
             O::HAS_COLUMNS && second.is_none() && capability >= plan::LEAST_FOR_COLUMNS;
-        let call = Call { kernel, op: O::NAME, words, more, has_columns, repair };
+        let is_light = O::CLASS == KernelClass::Plain;
+        let ways = has_columns.then_some(plan::Ways { words, is_light });
+        let call = Call { kernel, op: O::NAME, words, more, ways, repair };
         let places = [first].into_iter().chain(second).zip(offsets);
         let arrays: SmallVec<[_; 2]> =
             places.zip(layouts).map(|((place, offset), layout)| (place, offset, layout)).collect();

@@ -13,7 +13,9 @@ pub(super) const PART_BYTES: u64 = 128;
 /// Lanes of a warp.
 pub(super) const WARP: u64 = 32;
 /// Bytes of a unit, in which tiles are copied that are no single piece.
-pub(super) const UNITS: [u64; 3] = [16, 8, WORD];
+pub(super) const UNITS: [u64; 3] = [PACK, 8, WORD];
+/// Bytes of a pack.
+const PACK: u64 = 16;
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
 /// Bytes of a sector, which is what a request to memory brings at least.
@@ -66,6 +68,7 @@ pub(super) enum Staging {
     Columns = 5,
     PlainPiece = 6,
     Fold = 7,
+    ShortRows = 8,
 }
 
 /// The tile of a launch, and the dimensions as its staging counts them.
@@ -126,6 +129,15 @@ pub(super) fn resident(multiprocessors: u32) -> u64 {
 /// The least compute capability (major, minor) whose kernels have a way for columns.
 pub(super) const LEAST_FOR_COLUMNS: (u32, u32) = (9, 0);
 
+/// What the choice among the ways of such a kernel depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reducer) struct Ways {
+    /// The most words of an accumulator.
+    pub(in crate::reducer) words: u64,
+    /// Whether two accumulators are combined by a few instructions.
+    pub(in crate::reducer) is_light: bool,
+}
+
 /// Words of a warp's buffer that each lane has for itself. `warpfold_device::rows::columns::WORDS`.
 const LANE_WORDS: u64 = 36;
 
@@ -146,6 +158,16 @@ const CACHED: u64 = 24 << 20;
 /// Bytes of a run of neighbouring columns that is narrow, but not too narrow for a cache: half as
 /// many take a fourth to a half longer with 16 MiB.
 const NARROW: u64 = 64;
+
+/// A lane takes a whole row if that has at most so many parts: `warpfold_device::rows::Staging`.
+/// Sums of exponentials of rows of 33 take 82 us instead of 145 then, because lanes do not combine
+/// what they have (H200, attempt 127).
+const SHORT_PARTS: u64 = 2;
+
+/// If lanes combine what they have in a short time, a lane takes a whole row of an array beyond the
+/// cache only if that has at most so many bytes. 2^22 rows of 1 take 7.6 us instead of 11.6, and
+/// 2^26 elements in rows of 33 would take 76 us instead of 71 (H200, attempt 127).
+const SHORT_LIGHT: u64 = 2 * PACK;
 
 /// If a column in a cache has more tiles than this, the tiles become narrower. Four blocks have 16
 /// tiles, and so few blocks meet soon: 1024 columns of 4096 take 7.7 us instead of 12.1.
@@ -217,14 +239,14 @@ fn columns(
     })
 }
 
-/// The tile for a layout of elements of `bytes` bytes, whose first element is at `address`. If the
-/// kernel has a way for columns, `columns` is the number of words of an accumulator. If a row of
-/// another layout has several tiles, a tile has at most `most_rows` rows, a power of two.
+/// The tile for a layout of elements of `bytes` bytes, whose first element is at `address`. `ways`
+/// is there if the kernel has a way for columns and others. If a row of another layout has several
+/// tiles, a tile has at most `most_rows` rows, a power of two.
 pub(super) fn tile(
     layout: &Layout,
     bytes: u64,
     address: u64,
-    columns: Option<u64>,
+    ways: Option<Ways>,
     most_rows: u64,
     multiprocessors: u32,
 ) -> Tile {
@@ -240,7 +262,7 @@ pub(super) fn tile(
     let at_once = (WARP / whole_lanes).max(1);
 
     // The kernel may have a short way for such tiles, which needs no more dimensions.
-    let is_known = columns.is_some_and(|words| columns_of_lane(bytes, words) > 0);
+    let is_known = ways.is_some_and(|Ways { words, .. }| columns_of_lane(bytes, words) > 0);
     let plain = |tile: Tile| {
         let is_plain = is_known && is_single(&layout.kept);
         Tile { staging: if is_plain { Staging::PlainPiece } else { tile.staging }, ..tile }
@@ -264,13 +286,19 @@ pub(super) fn tile(
             let fill = in_passes == 0 || (in_passes * 4 < most * 3 && are_most);
             let whole = if fill { most } else { in_passes };
             let rows = whole.min(share.next_multiple_of(at_once));
+            let short = ways
+                .filter(|_| is_known && is_packed && address.is_multiple_of(PACK))
+                .and_then(|ways| short_rows(layout, bytes, ways, (most, rows), share));
+            if let Some(short) = short {
+                return short;
+            }
             // A row alone begins where the tile does.
             let row_step = if rows == 1 { 0 } else { row_bytes };
             return plain(piece(layout.clone(), rows, length, (row_step, bytes), whole_lanes));
         }
     }
     let columns =
-        columns.and_then(|words| self::columns(layout, bytes, address, words, multiprocessors));
+        ways.and_then(|ways| columns(layout, bytes, address, ways.words, multiprocessors));
     if let Some(columns) = columns {
         return columns;
     }
@@ -280,7 +308,7 @@ pub(super) fn tile(
 
     let by_rows =
         row.size > 1 && (step.size == 1 || row.stride.unsigned_abs() < step.stride.unsigned_abs());
-    let fold = if by_rows { None } else { fold_unit(layout, bytes) };
+    let fold = if by_rows || ways.is_none() { None } else { fold_unit(layout, bytes) };
     let (unit, in_units) =
         in_units(layout, bytes, address, by_rows, |unit| fold.is_none_or(|most| unit <= most));
     let is_fold = fold.is_some() && unit.is_some_and(|unit| unit >= bytes);
@@ -300,6 +328,42 @@ pub(super) fn tile(
     let extent = if by_rows { rows } else { pitch };
     let tile = in_lines((unit, in_units), bytes, by_rows, extent, (rows, steps, lanes));
     Tile { staging: if is_fold { Staging::Fold } else { tile.staging }, ..tile }
+}
+
+/// The tile for short rows, of which a lane takes one after the other, if that is faster. The rows
+/// lie one behind the other, and the first one begins at a pack. A tile has room for `most` rows,
+/// the general way would take `rows` of them, and `share` is the number of rows of each warp.
+fn short_rows(
+    layout: &Layout,
+    bytes: u64,
+    ways: Ways,
+    (most, rows): (u64, u64),
+    share: u64,
+) -> Option<Tile> {
+    let length = layout.length();
+    let (row_bytes, lanes) = (length * bytes, length.div_ceil(PART_BYTES / bytes));
+    // Whole parts are faster in the general way. Empty rows are of that kind.
+    if row_bytes.is_multiple_of(PART_BYTES) {
+        return None;
+    }
+    let is_cached = layout.rows().saturating_mul(row_bytes) <= CACHED;
+    let is_short = match ways.is_light {
+        true => row_bytes <= SHORT_LIGHT || (is_cached && lanes <= SHORT_PARTS),
+        // A warp that writes many words for an element waits for the memory in any case.
+        false => length > 1 && lanes <= SHORT_PARTS,
+    };
+    // So are rows that have lanes of their own at once.
+    let are_several = lanes == 1 || share > WARP / lanes;
+    if !is_short || !are_several {
+        return None;
+    }
+    // So many rows fill whole packs, so that each tile begins at a pack.
+    let in_packs = PACK >> row_bytes.trailing_zeros().min(PACK.ilog2());
+    let rows = if lanes == 1 { rows } else { most.min(share) };
+    let rows = rows.max(in_packs) / in_packs * in_packs;
+    let row_step = if rows == 1 { 0 } else { row_bytes };
+    let tile = piece(layout.clone(), rows, length, (row_step, bytes), lanes);
+    (rows <= most).then_some(Tile { staging: Staging::ShortRows, ..tile })
 }
 
 /// The tile for a layout of few neighbouring columns without a gap between the steps, such as the
@@ -513,6 +577,8 @@ mod tests {
 
     use super::*;
 
+    const LIGHT: Ways = Ways { words: 2, is_light: true };
+
     /// A layout of some dimensions with strides of up to a few thousand elements.
     fn layouts() -> impl Strategy<Value = (Layout, u64, u64)> {
         let dims =
@@ -584,10 +650,12 @@ mod tests {
     fn check((layout, bytes, address): &(Layout, u64, u64), multiprocessors: u32) {
         let (rows, length) = (layout.rows(), layout.length());
         let cases = [2, 4, 6, 8, 32].map(|words| {
-            [(Some(words), MOST_ROWS), (None, MOST_ROWS), (None, 1)].map(|way| (words, way))
+            let ways = [true, false].map(|is_light| Some(Ways { words, is_light }));
+            let cases = [(ways[0], MOST_ROWS), (ways[1], MOST_ROWS), (None, MOST_ROWS), (None, 1)];
+            cases.map(|case| (words, case))
         });
-        for (words, (columns, most_rows)) in cases.into_iter().flatten() {
-            let tile = tile(layout, *bytes, *address, columns, most_rows, multiprocessors);
+        for (words, (ways, most_rows)) in cases.into_iter().flatten() {
+            let tile = tile(layout, *bytes, *address, ways, most_rows, multiprocessors);
             let lanes = tile.lanes;
             let in_part = PART_BYTES / bytes;
             if tile.staging == Staging::Columns {
@@ -599,8 +667,15 @@ mod tests {
                 assert!(bundle <= WARP && tile.rows <= BUNDLED, "{tile:?}");
                 assert!(tile.rows.is_multiple_of(bundle) && tile.steps == length, "{tile:?}");
             }
-            if tile.staging == Staging::PlainPiece {
-                assert!(columns.is_some() && tile.step == *bytes, "{tile:?}");
+            if tile.staging == Staging::ShortRows {
+                assert!(lanes <= 2 && tile.steps == length, "{tile:?}");
+                assert!(address.is_multiple_of(PACK), "{tile:?}");
+                assert_eq!(layout.kept[0].stride as u64, length * bytes, "{tile:?}");
+                assert!((tile.rows * length * bytes).is_multiple_of(PACK), "{tile:?}");
+                assert!(!(length * bytes).is_multiple_of(PART_BYTES), "{tile:?}");
+            }
+            if [Staging::PlainPiece, Staging::ShortRows].contains(&tile.staging) {
+                assert!(ways.is_some() && tile.step == *bytes, "{tile:?}");
                 assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
             }
             // A tile and its padding fit, and the lanes of a row hold its steps.
@@ -634,7 +709,7 @@ mod tests {
             let unit = tile.unit << tile.fast;
             match tile.staging {
                 // Columns have been checked.
-                Staging::Piece | Staging::PlainPiece | Staging::Columns => {}
+                Staging::Piece | Staging::PlainPiece | Staging::ShortRows | Staging::Columns => {}
                 Staging::RowUnits | Staging::RowElements => {
                     assert_eq!((tile.rows * bytes, tile.step), (unit, unit));
                 }
@@ -666,12 +741,12 @@ mod tests {
         let across = Dims::from_slice(&[Dim { size: width, stride: 4 }]);
         let down = Dims::from_slice(&[Dim { size: height, stride: 4 * width as i64 }]);
         let (kept, reduced) = if axis == 1 { (down, across) } else { (across, down) };
-        tile(&Layout { kept, reduced }, 4, address, Some(2), MOST_ROWS, 132)
+        tile(&Layout { kept, reduced }, 4, address, Some(LIGHT), MOST_ROWS, 132)
     }
 
     #[test]
     fn neighbours_along_rows_take_the_short_way() {
-        for shape in [[1000, 1], [5, 7], [100_000, 34], [4096, 1024], [1, 4097], [3, 4097]] {
+        for shape in [[4096, 1024], [1, 4097], [3, 4097], [1 << 21, 34], [100_000, 32]] {
             for address in [256, 260] {
                 assert_eq!(tile_of(shape, 1, address).staging, Staging::PlainPiece, "{shape:?}");
             }
@@ -681,6 +756,38 @@ mod tests {
         assert_eq!(tile_of([128, 128], 0, 256).staging, Staging::RowUnits);
     }
 
+    /// The lanes of a row, and the rows of a tile, if lanes take the rows of a matrix of `f32` one
+    /// after the other.
+    fn short(rows: u64, length: u64, address: u64, is_light: bool) -> Option<(u64, u64)> {
+        let kept = Dims::from_slice(&[Dim { size: rows, stride: 4 * length as i64 }]);
+        let reduced = Dims::from_slice(&[Dim { size: length, stride: 4 }]);
+        let ways = Some(Ways { words: 2, is_light });
+        let tile = tile(&Layout { kept, reduced }, 4, address, ways, MOST_ROWS, 132);
+        (tile.staging == Staging::ShortRows).then_some((tile.lanes, tile.rows))
+    }
+
+    #[test]
+    fn lanes_take_short_rows() {
+        for is_light in [true, false] {
+            // In the cache and beyond it, and in tiles that begin at packs.
+            assert_eq!(short(1 << 18, 7, 256, is_light), Some((1, 64)));
+            assert_eq!(short(1 << 25, 7, 256, is_light), Some((1, 128)));
+            assert_eq!(short(1 << 17, 33, 256, is_light), Some((2, 28)));
+            // Whole parts, rows of more than two parts, and arrays that do not begin at a pack.
+            assert_eq!(short(1 << 18, 32, 256, is_light), None);
+            assert_eq!(short(1 << 18, 64, 256, is_light), None);
+            assert_eq!(short(1 << 18, 65, 256, is_light), None);
+            assert_eq!(short(1 << 18, 7, 260, is_light), None);
+        }
+        // So few rows have lanes of their own at once.
+        assert_eq!(short(1 << 10, 33, 256, false), None);
+        assert_eq!(short(1 << 25, 33, 256, true), None);
+        assert_eq!(short(1 << 25, 33, 256, false), Some((2, 28)));
+        assert_eq!(short(1 << 25, 1, 256, true), Some((1, 1024)));
+        assert_eq!(short(1 << 25, 1, 256, false), None);
+        assert_eq!(short(1 << 10, 0, 256, true), None);
+    }
+
     #[test]
     fn tiles_of_three_dimensions_are_bundles_and_folds() {
         let of = |[outer, middle, inner]: [u64; 3], bytes: u64, is_middle: bool| {
@@ -688,7 +795,7 @@ mod tests {
             let ends = Dims::from_slice(&[dim(inner, 1), dim(outer, middle * inner)]);
             let middle = Dims::from_slice(&[dim(middle, inner)]);
             let (kept, reduced) = if is_middle { (ends, middle) } else { (middle, ends) };
-            let tile = tile(&Layout { kept, reduced }, bytes, 0, Some(2), MOST_ROWS, 132);
+            let tile = tile(&Layout { kept, reduced }, bytes, 0, Some(LIGHT), MOST_ROWS, 132);
             (tile.staging, tile.unit, tile.rows, tile.bundle)
         };
         // Sixteen bundles of two rows, and one that has more than half of a tile.

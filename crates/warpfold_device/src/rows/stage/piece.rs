@@ -46,7 +46,7 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
     unsafe {
         packs::<LANES>(target, from, shift.next_multiple_of(PACK), end / PACK * PACK, lane);
         if !(shift | end).is_multiple_of(PACK) {
-            cut::<T>(target, from, (shift, end), lane);
+            cut::<T>(target, from, (shift, end), lane, padded);
         }
     }
     shift
@@ -54,7 +54,8 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
 
 /// Copies what is before the first whole pack of the bytes from `begin` to `end` behind `from`, and
 /// what is behind the last one. `from` is at a pack, and the bytes of both packs that are not
-/// copied become 0.
+/// copied become 0. `place` says how far behind `target` a
+/// byte is to be.
 ///
 /// # Safety
 /// That of [`copy`], for the elements from `begin` to `end`.
@@ -65,6 +66,7 @@ pub(in crate::rows) unsafe fn cut<T: Item>(
     from: u64,
     (begin, end): (u32, u32),
     lane: u32,
+    place: impl Fn(u32) -> u32,
 ) {
     // The bytes in whole packs begin at `first` and end at `last`.
     let (first, last) = (begin.next_multiple_of(PACK), end / PACK * PACK);
@@ -80,7 +82,7 @@ pub(in crate::rows) unsafe fn cut<T: Item>(
         let is_there = begin <= at && at < end;
         // SAFETY: all that is copied lies within the bytes. An element may have zeros as its bytes.
         unsafe {
-            let (to, from) = (target.add(padded(at) as usize), from + u64::from(at));
+            let (to, from) = (target.add(place(at) as usize), from + u64::from(at));
             if size == WORD {
                 copy::word_if(to.cast(), from as *const u32, is_there);
                 if !is_there {
@@ -95,6 +97,34 @@ pub(in crate::rows) unsafe fn cut<T: Item>(
             }
         }
     }
+}
+
+/// Starts the copies of the packs from `from` on up to byte number `end`, which are those of a tile
+/// at most. `place` says how far behind `target` a
+/// byte is to be.
+///
+/// # Safety
+/// That of [`copy`]. `from` is at a pack.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
+pub(in crate::rows) unsafe fn whole_packs(
+    target: *mut u8,
+    from: u64,
+    end: u32,
+    lane: u32,
+    place: impl Fn(u32) -> u32,
+) {
+    let at = lane * PACK;
+    let start = from + u64::from(at);
+    let mut to = target.wrapping_add(place(at) as usize);
+    // SAFETY: the caller's contract. There is a whole number of lines between the packs of a lane,
+    // so that all lanes have the same distances between their places.
+    each((TILE_BYTES / (WARP * PACK)) as usize, |i| unsafe {
+        let further = i as u32 * WARP * PACK;
+        let start = start.wrapping_add(further.into()) as *const Pack;
+        copy::pack_if(to.cast(), start, at + further < end);
+        to = to.wrapping_add(place(WARP * PACK) as usize);
+    });
 }
 
 /// Copies words, and packs if they lie at packs, to the beginning of the tile.
