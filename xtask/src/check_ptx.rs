@@ -316,6 +316,7 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             "sm_120" if name.starts_with("rows_moments_") => 104,
             "sm_120" if name.starts_with("maderows_sum") => 84,
             "sm_120" => 60,
+            "sm_100" if is_of_bytes && name.starts_with("rows_moments_") => 108,
             _ if name == "rows_maxabs_i8" => 216,
             _ if name == "rows_within_u8" => 96,
             // Where blocks meet, a lane has the words of up to eight of them in registers, and

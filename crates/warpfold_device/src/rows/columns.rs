@@ -227,7 +227,7 @@ impl Columns {
 /// make a function of a long one.
 #[inline(always)]
 fn each_unit(count: usize, mut turn: impl FnMut(usize)) {
-    each(count.min(24), |i| turn(i));
+    each(count.min(24), &mut turn);
     each(count.saturating_sub(24), |i| turn(24 + i));
 }
 

@@ -51,7 +51,7 @@ pub(super) unsafe fn columns<S: RowSource, R: Reduction<Source = S>>(
     let step = padded(control::anew(plan.step)) as usize;
     // SAFETY: the caller's contract. Only elements below `count` are read.
     unsafe {
-        Rows { source, output, slots, first, rows, lane }.reduce::<R>(|row| {
+        Rows { source, output, slots, first, count: rows, lane }.reduce::<R>(|row| {
             let at = padded(row * size_of::<S::Element>() as u32);
             let from = |number: u32| tile.wrapping_add(at as usize + number as usize * step);
             let pack = |place: u32| {
@@ -95,7 +95,7 @@ pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
         copy::wait();
         warp::sync_warp(u32::MAX);
         // Each kind of rows has a loop of its own, of which the compiler knows more.
-        let each_row = Rows { source, output, slots, first, rows, lane };
+        let each_row = Rows { source, output, slots, first, count: rows, lane };
         if are_packs {
             each_row.reduce::<R>(|row| tile.row::<S, R, true>(source, row * row_bytes, plan));
         } else {
@@ -112,7 +112,7 @@ struct Rows<S, Raw> {
     slots: *mut u64,
     /// The number of the first row among all.
     first: u64,
-    rows: u32,
+    count: u32,
     lane: u32,
 }
 
@@ -123,9 +123,9 @@ impl<S: RowSource, Raw> Rows<S, Raw> {
     /// There are places for the results.
     #[inline(always)]
     unsafe fn reduce<R: Reduction<Source = S, Raw = Raw>>(self, reduce: impl Fn(u32) -> R::Acc) {
-        let Self { source, output, slots, first, rows, lane } = self;
+        let Self { source, output, slots, first, count, lane } = self;
         let mut row = lane;
-        while row < rows {
+        while row < count {
             control::keep_rolled();
             let acc = reduce(row);
             // SAFETY: the caller's contract.

@@ -347,10 +347,11 @@ fn short_rows(
         return None;
     }
     let is_cached = layout.rows().saturating_mul(row_bytes) <= CACHED;
-    let is_short = match ways.is_light {
-        true => row_bytes <= SHORT_LIGHT || (is_cached && lanes <= SHORT_PARTS),
+    let is_short = if ways.is_light {
+        row_bytes <= SHORT_LIGHT || (is_cached && lanes <= SHORT_PARTS)
+    } else {
         // A warp that writes many words for an element waits for the memory in any case.
-        false => length > 1 && lanes <= SHORT_PARTS,
+        length > 1 && lanes <= SHORT_PARTS
     };
     // So are rows that have lanes of their own at once.
     let are_several = lanes == 1 || share > WARP / lanes;

@@ -106,7 +106,6 @@ pub(in crate::rows) unsafe fn cut<T: Item>(
 /// # Safety
 /// That of [`copy`]. `from` is at a pack.
 #[inline(always)]
-#[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
 pub(in crate::rows) unsafe fn whole_packs(
     target: *mut u8,
     from: u64,
