@@ -324,8 +324,12 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             _ if name.starts_with("rows_product_") => 60,
             _ if is_of_bytes && name.starts_with("rows_sum") => 112,
             _ if is_narrow && name.starts_with("rows_logsumexp_") => 84,
-            _ if is_narrow && is_one_of(&["rows_moments_", "maderows_moments_"]) => 60,
-            _ if is_of_bytes || (is_narrow && name.starts_with("maderows_sum")) => 60,
+            _ if is_narrow
+                && is_one_of(&["rows_moments_", "maderows_moments_", "maderows_sum"]) =>
+            {
+                60
+            }
+            _ if is_of_bytes => 60,
             _ if ["maderows_sum_f32", "maderows_sumsq_f32"].contains(&name) => 32,
             _ if is_narrow || name.starts_with("rows_logsumexp_") => 16,
             _ if ["rows_max_f64", "rows_min_f64"].contains(&name) => 28,

@@ -23,8 +23,7 @@ use super::{
     input::{Place, on_device},
     operation::More,
     output::{DeviceOutput, Target},
-    shapes::KernelClass,
-    shapes::PACK_BYTES,
+    shapes::{KernelClass, PACK_BYTES},
 };
 use arrays::Common;
 use layout::Layout;

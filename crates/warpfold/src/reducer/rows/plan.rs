@@ -160,12 +160,12 @@ const CACHED: u64 = 24 << 20;
 const NARROW: u64 = 64;
 
 /// A lane takes a whole row if that has at most so many parts: `warpfold_device::rows::Staging`.
-/// Sums of exponentials of rows of 33 take 82 us instead of 145 then, because lanes do not combine
+/// Sums of exponentials of rows of 33 take 81 us instead of 145 then, because lanes do not combine
 /// what they have (H200, attempt 127).
 const SHORT_PARTS: u64 = 2;
 
 /// If lanes combine what they have in a short time, a lane takes a whole row of an array beyond the
-/// cache only if that has at most so many bytes. 2^22 rows of 1 take 7.6 us instead of 11.6, and
+/// cache only if that has at most so many bytes. 2^22 rows of 1 take 8.5 us instead of 11.7, and
 /// 2^26 elements in rows of 33 would take 76 us instead of 71 (H200, attempt 127).
 const SHORT_LIGHT: u64 = 2 * PACK;
 
@@ -353,12 +353,12 @@ fn short_rows(
         // A warp that writes many words for an element waits for the memory in any case.
         length > 1 && lanes <= SHORT_PARTS
     };
-    // So are rows that have lanes of their own at once.
+    // Rows that have lanes of their own at once are faster in the general way, too.
     let are_several = lanes == 1 || share > WARP / lanes;
     if !is_short || !are_several {
         return None;
     }
-    // So many rows fill whole packs, so that each tile begins at a pack.
+    // As many rows as fill whole packs, because each tile begins at a pack then.
     let in_packs = PACK >> row_bytes.trailing_zeros().min(PACK.ilog2());
     let rows = if lanes == 1 { rows } else { most.min(share) };
     let rows = rows.max(in_packs) / in_packs * in_packs;

@@ -54,8 +54,7 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
 
 /// Copies what is before the first whole pack of the bytes from `begin` to `end` behind `from`, and
 /// what is behind the last one. `from` is at a pack, and the bytes of both packs that are not
-/// copied become 0. `place` says how far behind `target` a
-/// byte is to be.
+/// copied become 0. `place` says how far behind `target` a byte is to be.
 ///
 /// # Safety
 /// That of [`copy`], for the elements from `begin` to `end`.
@@ -100,8 +99,7 @@ pub(in crate::rows) unsafe fn cut<T: Item>(
 }
 
 /// Starts the copies of the packs from `from` on up to byte number `end`, which are those of a tile
-/// at most. `place` says how far behind `target` a
-/// byte is to be.
+/// at most. `place` says how far behind `target` a byte is to be.
 ///
 /// # Safety
 /// That of [`copy`]. `from` is at a pack.
