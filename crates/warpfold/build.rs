@@ -5,9 +5,9 @@
 //! A file of an archive is called `<family>_<op>_<type>.<arch>.ptx`, where the family is `reduce`,
 //! `fused`, `rows`, `segments`, `bins`, `runs`, `keyed`, `left`, `made`, `maderows`, `exchange` or
 //! `direct`. It holds the kernel `<family>_<op>_<type>`, and perhaps
-//! `<family>_<op>_<type>_single` for small inputs. Its static is `<family>::<op>::<type>`. Each
-//! kernel is a static of its own, compressed by itself, because the linker then leaves out the
-//! kernels that a program never names.
+//! `<family>_<op>_<type>_single` for small inputs or short rows. Its static is
+//! `<family>::<op>::<type>`. Each kernel is a static of its own, compressed by itself, because the
+//! linker then leaves out the kernels that a program never names.
 
 #[path = "build/archive.rs"]
 mod archive;
@@ -170,17 +170,17 @@ fn write_kernel(
     element: &str,
     images: &Images,
 ) -> Result<(), std::fmt::Error> {
-    let has_single = images.values().all(|image| image.has_single);
-    let single = has_single.then(|| format!("{name}_single"));
+    let single = images.values().any(|image| image.has_single);
+    let single = single.then(|| format!("{name}_single"));
     writeln!(
         source,
         "        pub(crate) static {element}: crate::ptx::EmbeddedKernel = crate::ptx::EmbeddedKernel {{\n            \
          name: {name:?},\n            single: {single:?},\n            images: &["
     )?;
-    for (arch, Image { packed, text_bytes, .. }) in images {
+    for (arch, Image { packed, text_bytes, has_single }) in images {
         writeln!(
             source,
-            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, packed: include_bytes!({:?}) }},",
+            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, has_single: {has_single}, packed: include_bytes!({:?}) }},",
             arch / 10,
             arch % 10,
             packed.display().to_string()

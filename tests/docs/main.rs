@@ -15,6 +15,7 @@ mod numbers;
 mod pictures;
 mod slides;
 mod sources;
+mod targets;
 mod times;
 
 use std::{

@@ -5,12 +5,16 @@ use simt::{Arg, LaunchConfig, Memory, Module, check};
 
 use super::shipped::{Mutant, Outcome, all_are_found, upload};
 
-/// The kernel.
+/// The kernel for all rows, which is the name of the module too.
 const ENTRY: &str = "rows_sum_f32";
+/// The kernel for rows of which each warp has a single tile.
+const SINGLE: &str = "rows_sum_f32_single";
 /// Threads of a block.
 const THREADS: u32 = 128;
 /// The warps of a team are 2 to this number: all warps of a block.
 const TEAM: u32 = 2;
+/// The most elements of a row of which each warp has a single tile: eight tiles of 1024.
+const MOST_SINGLE: u32 = 8 * 1024;
 /// Tiles of a task.
 const TASK: u32 = 2;
 
@@ -86,6 +90,11 @@ impl Rows {
         self.length <= 1024
     }
 
+    /// Whether the kernel takes them of which each warp has a single tile.
+    fn is_single(self) -> bool {
+        self.length <= MOST_SINGLE && matches!(self.way, Way::PlainPiece | Way::ShortRows)
+    }
+
     /// Sizes and strides in bytes: those of the rows, which count units if they are columns, and
     /// those of the steps.
     fn dims(self) -> [(u32, u32); 2] {
@@ -106,6 +115,8 @@ const IN_TILES: [Rows; 2] = [Rows::new(1, 40_037, Way::Piece), Rows::new(32, 260
 const IN_REGISTERS: Rows = Rows::new(64, 1300, Way::Registers);
 /// The same for a row of which the kernel knows that its elements are neighbours.
 const LONG_AND_PLAIN: Rows = Rows::new(1, 40_037, Way::PlainPiece);
+/// Such rows, of which a block has two. The last block has one of them, and no last tile is whole.
+const OF_FEW_TILES: Rows = Rows::new(5, 2600, Way::PlainPiece);
 /// Such rows, of which a tile has several. The last tile is not whole.
 const SHORT_AND_PLAIN: Rows = Rows::new(100, 64, Way::PlainPiece);
 /// The same for rows that do not begin at packs, and tiles that do not.
@@ -120,7 +131,7 @@ const OF_ONE_LANE: [Rows; 3] = [
 
 fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     let module = Module::from_ptx(ENTRY, ptx).unwrap();
-    let kernel = module.kernel(ENTRY).unwrap();
+    let kernel = module.kernel(if rows.is_single() { SINGLE } else { ENTRY }).unwrap();
     let Rows { count, length, .. } = rows;
     let [tile_rows, tile_steps, row_step, step, lanes, staging, unit, fast] = rows.tile();
     let groups = count.div_ceil(tile_rows);
@@ -135,40 +146,40 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     let input = upload(bytemuck::cast_slice(&rows.values()));
     let output = memory.alloc(u64::from(4 * count)).unwrap();
     let slots = upload(&vec![0; (8 * teams * tile_rows) as usize]);
+    let lane_share = (1u32 << 16).div_ceil(lanes);
     let small = [
-        tile_rows,
-        tile_steps,
-        row_step,
-        step,
-        tiles,
-        task,
-        tasks,
-        groups,
-        team,
-        lanes,
-        (1u32 << 16).div_ceil(lanes),
+        tile_rows, tile_steps, row_step, step, tiles, task, tasks, groups, team, lanes, lane_share,
         // There are no bundles.
-        0,
-        0,
-        staging,
-        unit,
-        fast,
-        1,
-        1,
+        0, 0, staging, unit, fast, 1, 1,
     ];
     let mut args: Vec<Arg> = [input, output, slots].map(Arg::Pointer).into();
-    args.extend([0, u64::from(count), u64::from(length)].map(Arg::U64));
-    args.extend(small.map(Arg::U32));
-    // The kernel takes nine dimensions.
-    let rest = std::iter::repeat_n((1, 0), 7);
-    for (size, stride) in rows.dims().into_iter().chain(rest) {
-        args.extend([Arg::U64(size.into()), Arg::I64(stride.into())]);
+    if rows.is_single() {
+        args.extend([0, u64::from(count)].map(Arg::U64));
+        let tile_share = (1u32 << 16).div_ceil(tiles);
+        let small = [length, tile_rows, row_step, tiles, tile_share, lanes, lane_share, staging];
+        args.extend(small.map(Arg::U32));
+        args.push(Arg::I64((4 * length).into()));
+    } else {
+        args.extend([0, u64::from(count), u64::from(length)].map(Arg::U64));
+        args.extend(small.map(Arg::U32));
+        // The kernel takes nine dimensions.
+        let rest = std::iter::repeat_n((1, 0), 7);
+        for (size, stride) in rows.dims().into_iter().chain(rest) {
+            args.extend([Arg::U64(size.into()), Arg::I64(stride.into())]);
+        }
     }
+    let (blocks, threads) = if rows.is_single() {
+        // A warp for each tile, in blocks of four to eight.
+        let of_block = if tiles == 1 { 4 } else { 8 / tiles };
+        (groups.div_ceil(of_block), of_block * tiles * 32)
+    } else {
+        ((groups * teams).div_ceil(4 >> team), THREADS)
+    };
     let config = LaunchConfig {
         seed,
         // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
-        ..LaunchConfig::new((groups * teams).div_ceil(4 >> team), THREADS)
+        ..LaunchConfig::new(blocks, threads)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
     Outcome::new(&checked, || {
@@ -178,32 +189,34 @@ fn run(ptx: &str, rows: Rows, seed: Option<u64>) -> Outcome {
     })
 }
 
-/// Of rows of one lane each, of plain tiles of longer rows, of tiles that are not plain, and of
-/// plain tiles of whole rows, in this order.
-const NO_WAIT_FOR_SHORT_ROWS: Mutant =
-    Mutant("no wait for short rows", "in-flight", ("cp.async.wait_all", 1, 4), "//");
-const NO_WAIT_FOR_ROWS: Mutant =
-    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 4, 4), "//");
 const NO_WAIT_FOR_PART: Mutant =
-    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 2, 4), "//");
+    Mutant("no wait for a part of a row", "in-flight", ("cp.async.wait_all", 1, 2), "//");
 const NO_WAIT: Mutant =
-    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 4), "//");
-const NO_WARP_BARRIER_FOR_ROWS: Mutant =
-    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 11, 11), "//");
+    Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//");
 const NO_WARP_BARRIER_FOR_PART: Mutant =
-    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 2, 11), "//");
-const NO_WARP_BARRIER_FOR_SHORT_ROWS: Mutant = Mutant(
-    "no barrier behind the copies of short rows",
-    "in-flight",
-    ("bar.warp.sync", 1, 11),
-    "//",
-);
+    Mutant("no barrier behind the copies of a part", "in-flight", ("bar.warp.sync", 1, 9), "//");
 const NO_BARRIER: Mutant =
     Mutant("no barrier between the warps of a team", "race", ("bar.sync", 2, 4), "//");
 const NO_BARRIER_BEFORE_PARTS: Mutant =
     Mutant("no barrier before warps leave what they have read", "race", ("bar.sync", 3, 4), "//");
 const NO_BARRIER_BEHIND_PARTS: Mutant =
     Mutant("no barrier behind what warps leave", "race", ("bar.sync", 4, 4), "//");
+
+/// The kernel of which each warp has a single tile takes short rows first, and then others.
+const NO_WAIT_FOR_SHORT_ROWS: Mutant =
+    Mutant("no wait for short rows", "in-flight", ("cp.async.wait_all", 1, 2), "//");
+const NO_WAIT_FOR_ROWS: Mutant =
+    Mutant("no wait for rows", "in-flight", ("cp.async.wait_all", 2, 2), "//");
+const NO_WARP_BARRIER_FOR_SHORT_ROWS: Mutant = Mutant(
+    "no barrier behind the copies of short rows",
+    "in-flight",
+    ("bar.warp.sync", 1, 3),
+    "//",
+);
+const NO_WARP_BARRIER_FOR_ROWS: Mutant =
+    Mutant("no barrier behind the copies of rows", "in-flight", ("bar.warp.sync", 2, 3), "//");
+const NO_BARRIER_OF_FEW_TILES: Mutant =
+    Mutant("no barrier between the warps of a row", "race", ("bar.sync", 1, 1), "//");
 
 #[test]
 fn mutants_of_the_kernel_for_rows_are_found() {
@@ -223,14 +236,16 @@ fn mutants_of_plain_tiles_are_found() {
     all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, LONG_AND_PLAIN, seed));
     let mutants = [NO_WAIT_FOR_ROWS, NO_WARP_BARRIER_FOR_ROWS];
     for rows in [SHORT_AND_PLAIN, SHORT_AND_UNEVEN] {
-        all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, rows, seed));
+        all_are_found(SINGLE, &mutants, |ptx, seed| run(ptx, rows, seed));
     }
+    let mutants = [NO_WAIT_FOR_ROWS, NO_WARP_BARRIER_FOR_ROWS, NO_BARRIER_OF_FEW_TILES];
+    all_are_found(SINGLE, &mutants, |ptx, seed| run(ptx, OF_FEW_TILES, seed));
 }
 
 #[test]
 fn mutants_of_rows_of_one_lane_are_found() {
     let mutants = [NO_WAIT_FOR_SHORT_ROWS, NO_WARP_BARRIER_FOR_SHORT_ROWS];
     for rows in OF_ONE_LANE {
-        all_are_found(ENTRY, &mutants, |ptx, seed| run(ptx, rows, seed));
+        all_are_found(SINGLE, &mutants, |ptx, seed| run(ptx, rows, seed));
     }
 }

@@ -72,9 +72,12 @@ pub(crate) struct Mutant(
     pub(crate) &'static str,
 );
 
-/// The PTX of a production kernel for sm_90.
+/// The PTX for sm_90 of a production kernel, which may be the second one of its module.
 pub(crate) fn ptx(entry: &str) -> String {
-    let kernel = warpfold::testing::kernels().find(|kernel| kernel.name() == entry).unwrap();
+    let mut kernels = warpfold::testing::kernels();
+    let kernel = kernels
+        .find(|kernel| kernel.name() == entry || kernel.single((9, 0)) == Some(entry))
+        .unwrap_or_else(|| panic!("there is no kernel {entry}"));
     kernel.text((9, 0)).unwrap()
 }
 

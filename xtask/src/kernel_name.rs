@@ -62,7 +62,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix(MADE_ROWS) {
         let traits = KernelTraits { element: None, ..rows(name, rest, true) };
         // On sm_120 quotients and roots need a few registers more than sums.
-        let is_sum = rest.starts_with("sum");
+        let is_sum = rest.starts_with("sum") && !rest.ends_with(SINGLE);
         let later_most_threads = if is_sum { Some(640) } else { traits.later_most_threads };
         return KernelTraits { later_most_threads, ..traits };
     }
@@ -186,6 +186,7 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         least_arch: None,
         later_arch: Some(NvvmArch::Compute90),
         later_most_threads: None,
+        only_later: false,
         without_lines: true,
     }
 }
@@ -194,6 +195,9 @@ fn production(name: &str, rest: &str) -> KernelTraits {
 /// `segments_<op>_<type>`. The modules are apart from those for whole arrays, so that a program
 /// which has no rows compiles none of these kernels.
 fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
+    if let Some(rest) = rest.strip_suffix(SINGLE) {
+        return single_rows(name, rest);
+    }
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
     KernelTraits {
@@ -227,6 +231,34 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
         } else {
             later_most_threads_of_segments(op, bits)
         }),
+        ..production(name, rest)
+    }
+}
+
+/// The traits of `rows_<op>_<type>_single`, which only later devices have. The one barrier is where
+/// the warps of a row meet. Most of these kernels fit into 48 registers for each thread, with which
+/// a multiprocessor has room for five blocks of 256 threads. Others would spill, and get 64.
+fn single_rows(name: &str, rest: &str) -> KernelTraits {
+    let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
+    let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
+    let most_threads = match (op, element) {
+        ("logsumexp", "f64") => 512,
+        // On sm_120 the products of 64 bits need more registers than those of floats.
+        ("sumsq", "u128") | ("moments", "i32" | "u32") => 768,
+        _ if matches!(bits, Some(8 | 16)) => 1280,
+        ("moments" | "minmax" | "checked" | "nansum" | "compensated" | "logsumexp" | "wide", _)
+        | ("min" | "max" | "minimum" | "maximum", "f64")
+        | ("sum" | "sumsq" | "product", "i32")
+        | ("sumsq" | "product", "u32")
+        | ("sumabs", "i64")
+        | ("within", "u64") => 1024,
+        _ if op.starts_with("arg") || bits == Some(128) => 1024,
+        _ => 1280,
+    };
+    KernelTraits {
+        barriers: Some(1),
+        most_threads: Some(most_threads),
+        only_later: true,
         ..production(name, rest)
     }
 }

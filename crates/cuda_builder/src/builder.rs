@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -43,9 +43,18 @@ pub struct KernelTraits {
     /// another number there. It is so for all kernels of the module that have the same
     /// `most_threads`.
     pub later_most_threads: Option<u32>,
+    /// Whether only the module for [`later_arch`](Self::later_arch) has the kernel.
+    pub only_later: bool,
     /// Whether the module has no line table, whatever [`CudaBuilder::generate_line_info`] says. It
     /// is for modules in which the table would be most of the text.
     pub without_lines: bool,
+}
+
+impl KernelTraits {
+    /// Whether the module for this architecture has the kernel.
+    fn is_for(&self, arch: NvvmArch) -> bool {
+        !self.only_later || self.later_arch == Some(arch)
+    }
 }
 
 /// One compiled module.
@@ -312,13 +321,16 @@ impl CudaBuilder {
             return Err(CudaBuilderError::Lint(findings));
         }
 
-        let mut kernels = Vec::new();
-        // The kernels of a module are the same for each architecture.
-        for module in compiled.chunk_by(|a, b| a.name == b.name).map(|of_one| &of_one[0]) {
+        let (mut kernels, mut told) = (Vec::new(), BTreeSet::new());
+        for module in &compiled {
             let traits: BTreeMap<_, _> =
                 modules[&module.name].iter().map(|(name, traits)| (&**name, traits)).collect();
             for entry in ptx::entries(&module.ptx) {
                 let traits = traits[entry.name];
+                // The manifest tells about the first architecture that has the kernel.
+                if !told.insert(entry.name.to_owned()) {
+                    continue;
+                }
                 kernels.push(Kernel {
                     name: entry.name.to_owned(),
                     module: module.name.clone(),
@@ -485,9 +497,10 @@ impl CudaBuilder {
     ) -> Result<CompiledModule, CudaBuilderError> {
         let line_info = self.line_info && !kernels.iter().any(|(_, traits)| traits.without_lines);
         let optimised = scratch.join(format!("{name}.{arch}.ll"));
+        let kernels = kernels.iter().filter(|(_, traits)| traits.is_for(arch));
         internalize(
             toolchain,
-            kernels.iter().map(|(name, _)| name.as_str()),
+            kernels.clone().map(|(name, _)| name.as_str()),
             &optimised.with_extension("list"),
         )?
         // The names of Rust's blocks and values contain hashes. They are discarded, and the PTX has
@@ -501,7 +514,7 @@ impl CudaBuilder {
         .arg(&optimised)
         .run("opt")?;
         let mut llvm_ir = read(&optimised)?;
-        for (_, traits) in kernels.iter().filter(|(_, traits)| traits.later_arch == Some(arch)) {
+        for (_, traits) in kernels.filter(|(_, traits)| traits.later_arch == Some(arch)) {
             if let (Some(most), Some(later)) = (traits.most_threads, traits.later_most_threads) {
                 let [most, later] = [most, later].map(ir::most_threads_attribute);
                 llvm_ir = llvm_ir.replace(&most, &later);
@@ -867,6 +880,15 @@ mod tests {
             archs(Some(NvvmArch::Compute90), Some(NvvmArch::Compute90)),
             [NvvmArch::Compute90]
         );
+    }
+
+    #[test]
+    fn a_kernel_may_be_for_the_later_architecture_alone() {
+        let later_arch = Some(NvvmArch::Compute90);
+        let of = |only_later| KernelTraits { later_arch, only_later, ..KernelTraits::default() };
+        let archs = [NvvmArch::Compute75, NvvmArch::Compute90];
+        assert_eq!(archs.map(|arch| of(false).is_for(arch)), [true, true]);
+        assert_eq!(archs.map(|arch| of(true).is_for(arch)), [false, true]);
     }
 
     #[test]

@@ -256,6 +256,22 @@ end:
   ret void
 }
 
+define internal void @__cuda_std_copy_cached_pack_if(ptr %target, ptr %source, i1 %valid) alwaysinline nounwind {
+  %shared = addrspacecast ptr %target to ptr addrspace(3)
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 800
+  br i1 %known, label %asynchronous, label %plain
+asynchronous:
+  call void asm sideeffect "@$2 cp.async.ca.shared.global.L2::128B [$0], [$1], 16;", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+plain:
+  call void asm sideeffect "{\0A\09.reg .b32 word<4>;\0A\09@$2 ld.global.v4.b32 {word0, word1, word2, word3}, [$1];\0A\09@$2 st.shared.v4.b32 [$0], {word0, word1, word2, word3};\0A\09}", "l,l,b,~{memory}"(ptr addrspace(3) %shared, ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  ret void
+}
+
 define internal void @__cuda_std_load_shared_pack(ptr %out, ptr %source) alwaysinline nounwind {
   %shared = addrspacecast ptr %source to ptr addrspace(3)
   %pack = call { i32, i32, i32, i32 } asm sideeffect "ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,~{memory}"(ptr addrspace(3) %shared)

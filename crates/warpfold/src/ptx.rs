@@ -20,7 +20,8 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 #[derive(Debug)]
 pub struct EmbeddedKernel {
     name: &'static str,
-    /// The name of the entry for small inputs, which is in the same PTX.
+    /// The name of the second entry of the same PTX, if an image has one: for small inputs, or for
+    /// rows of which each warp has a single tile.
     single: Option<&'static str>,
     images: &'static [Image],
 }
@@ -32,6 +33,8 @@ struct Image {
     capability: (u32, u32),
     /// The length of the PTX, in bytes.
     text_bytes: usize,
+    /// Whether the PTX has the second entry.
+    has_single: bool,
     /// The PTX, compressed by deflate, or by LZMA with the feature `compact`.
     packed: &'static [u8],
 }
@@ -42,9 +45,10 @@ impl EmbeddedKernel {
         self.name
     }
 
-    /// The name of the entry for small inputs, if the kernel has one.
-    pub fn single(&self) -> Option<&'static str> {
-        self.single
+    /// The name of the second entry, if the PTX for a device of this compute capability has one:
+    /// for small inputs, or for rows of which each warp has a single tile.
+    pub fn single(&self, capability: (u32, u32)) -> Option<&'static str> {
+        self.single.filter(|_| self.image(capability).is_some_and(|image| image.has_single))
     }
 
     /// The least compute capability that runs this kernel, major and minor.
@@ -68,8 +72,13 @@ impl EmbeddedKernel {
         if let Some(folder) = replaced::folder() {
             return replaced::text(folder, self.name, capability);
         }
+        self.image(capability).map(Image::text)
+    }
+
+    /// The image for a device of this compute capability.
+    fn image(&self, capability: (u32, u32)) -> Option<&'static Image> {
         let runs = self.images.iter().filter(|image| image.capability <= capability);
-        runs.max_by_key(|image| image.capability).map(Image::text)
+        runs.max_by_key(|image| image.capability)
     }
 }
 

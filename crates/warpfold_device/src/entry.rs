@@ -240,6 +240,62 @@ macro_rules! rows {
     )*};
 }
 
+/// Stamps out kernels that reduce the rows of an array where [each warp has a single
+/// tile](mod@crate::rows::single). They are faster than those of [`rows!`](crate::rows!), with
+/// which they share the form of their lines, for rows of few tiles whose elements are neighbours.
+///
+/// The accumulators of the operation must be few words, and the order of the elements must matter
+/// to it, as it does for all but lists and exact sums.
+///
+/// ```
+/// use warpfold_device::op::sum::Sum;
+///
+/// warpfold_device::single_rows! {
+///     sums_f32_single: f32 = Sum<f32> => f32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! single_rows {
+    ($(
+        $name:ident: $t:ty = $op:ty => $raw:ty
+        $(, with ($($more:ident: $kind:ty),*) $source:expr)?;
+    )*) => {$(
+        #[doc = concat!("`", stringify!($op), "` of each row, where a warp has a single tile.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::rows#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            input: *const $t,
+            output: *mut $raw,
+            slots: *mut u64,
+            first: u64,
+            rows: u64,
+            length: u32,
+            tile_rows: u32,
+            row_step: u32,
+            tiles: u32,
+            tile_share: u32,
+            lanes: u32,
+            lane_share: u32,
+            staging: u32,
+            stride: i64,
+            $($($more: $kind,)*)?
+        ) {
+            use $crate::rows::single::{self, Rows};
+
+            let rows = Rows {
+                first, rows, length, tile_rows, row_step, tiles, tile_share, lanes, lane_share,
+                staging, stride,
+            };
+            let input = $crate::__source!(input $($source)?);
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { single::rows::<_, $op>(input, output, slots, rows) }
+        }
+    )*};
+}
+
 /// Stamps out kernels that reduce the rows of two arrays in pairs, one for each line `name: element
 /// = reduction => raw result;`. See [`rows!`](crate::rows!). The arguments of the second array are
 /// those behind the dimensions of the first.

@@ -85,6 +85,9 @@ macro_rules! single {
                 [<fused_ $name _ $type:lower>]: $t = $op => $raw, $loads $(then $rest)?;
             }
             warpfold_device::rows! { [<rows_ $name _ $type:lower>]: $t = $op => $raw; }
+            warpfold_device::single_rows! {
+                [<rows_ $name _ $type:lower _single>]: $t = $op => $raw;
+            }
             warpfold_device::segments! { [<segments_ $name _ $type:lower>]: $t = $op => $raw; }
         }
     )*};
@@ -148,6 +151,11 @@ macro_rules! kernels {
             }
             warpfold_device::rows! {
                 [<maderows_ $op _ $t:lower>]: $t = Made<[<$op:camel>]<$t>> => $raw,
+                    with (step: u32, store: u32, a: f64)
+                    |array| Making::new(array, step, store, a);
+            }
+            warpfold_device::single_rows! {
+                [<maderows_ $op _ $t:lower _single>]: $t = Made<[<$op:camel>]<$t>> => $raw,
                     with (step: u32, store: u32, a: f64)
                     |array| Making::new(array, step, store, a);
             }

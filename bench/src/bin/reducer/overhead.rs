@@ -7,7 +7,7 @@ use anyhow::Context;
 use bench::Times;
 use warpfold::{
     device::Device,
-    testing::{EmbeddedKernel, Extent, kernels},
+    testing::{Extent, kernels},
 };
 
 use crate::{
@@ -51,9 +51,10 @@ pub(crate) fn measure(
 ) -> anyhow::Result<Overhead> {
     let kernel = format!("reduce_{}_{}", case.op.name(), case.element.name());
     let embedded = kernels().find(|embedded| embedded.name() == kernel);
-    let ptx = embedded.and_then(|embedded| embedded.text(device.info().compute_capability));
+    let capability = device.info().compute_capability;
+    let ptx = embedded.and_then(|embedded| embedded.text(capability));
     let ptx = ptx.with_context(|| format!("there is no kernel {kernel} for this device"))?;
-    let single = embedded.and_then(EmbeddedKernel::single);
+    let single = embedded.and_then(|embedded| embedded.single(capability));
     let single = single.with_context(|| format!("{kernel} has no kernel for small inputs"))?;
     let output = device.alloc::<u64>(8)?;
     let part = parts(case, Cache::Warm)[0];

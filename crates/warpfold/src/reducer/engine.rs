@@ -39,12 +39,13 @@ impl Cache {
             return Ok(Arc::clone(engine));
         }
         let capability = device.info().compute_capability;
-        let Some(text) = kernel.text(generation.min(capability)) else {
+        let known = generation.min(capability);
+        let Some(text) = kernel.text(known) else {
             return Err(Error::DeviceTooOld { capability, least: kernel.least_capability() });
         };
         let module = device.load(kernel.name(), &text)?;
         let loaded = module.kernel(kernel.name())?;
-        let single = kernel.single().map(|name| module.kernel(name)).transpose()?;
+        let single = kernel.single(known).map(|name| module.kernel(name)).transpose()?;
         let engine = Arc::new(Engine::new(device, loaded, single, result_bytes)?);
         engines.insert(key, Arc::clone(&engine));
         Ok(engine)
@@ -56,7 +57,7 @@ impl Cache {
 #[derive(Debug)]
 pub(super) struct Engine {
     kernel: Kernel,
-    /// The same reduction for small inputs.
+    /// The same reduction for small inputs, or for rows of which each warp has a single tile.
     single: Option<Kernel>,
     /// The device's own stream.
     stream: Stream,

@@ -2,7 +2,7 @@
 //! a plain program that keeps it gives the same bits.
 
 use rand::Rng;
-use warpfold::{Array, Product, Sum};
+use warpfold::{Array, Product, Sum, device::DeviceClass};
 
 use super::{LENGTHS, all_devices as devices, seed::random, tree};
 
@@ -59,6 +59,39 @@ fn the_order_of_columns_is_the_same_tree() {
                             .map(|(a, c)| values[((a * outer + b) * inner + c) * shape[3] + d])
                             .collect();
                         assert_eq!(result, tree::sum(&column), "{shape:?}, column {number}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rows of up to eight tiles of 1024 elements have as many warps of a block, and longer ones other
+/// warps. How many rows a block has depends on the device: to a small one, each array is large.
+#[test]
+fn the_order_of_rows_of_few_tiles_is_the_same_tree() {
+    let mut random = random();
+    for device in devices() {
+        for multiprocessors in [1, 132] {
+            // An older device has no such kernel.
+            let class = DeviceClass::new(multiprocessors, false, (9, 0));
+            let Ok(device) = device.with_class(class) else { continue };
+            for tiles in 1..=9 {
+                for length in [1024 * tiles - 1, 1024 * tiles, 1024 * tiles + 1] {
+                    for (rows, offset) in [(1, 0), (3, 1)] {
+                        let values: Vec<f32> = (0..offset + rows * length)
+                            .map(|_| random.random_range(-1.0f32..1.0).powi(9))
+                            .collect();
+                        let shape = [rows, length].map(|size| size as u64);
+                        let strides = [length as i64, 1];
+                        let matrix =
+                            Array::with_strides(&values, &shape, &strides, offset as u64).unwrap();
+                        let results = device.reduce_rows(&matrix, Sum).unwrap();
+                        let name = format!("{rows} rows of {length} from {offset} on");
+                        assert_eq!(results.len(), rows, "{name}");
+                        for (row, result) in values[offset..].chunks(length).zip(results) {
+                            assert_eq!(result, tree::sum(row), "{name}");
+                        }
                     }
                 }
             }

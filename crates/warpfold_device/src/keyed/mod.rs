@@ -332,7 +332,8 @@ pub unsafe fn keyed<S: OneArray, R: Reduction<Source = S>>(
                 let bytes = (end - place) * size_of::<S::Element>() as u32;
                 let source = input.address().wrapping_add((first + u64::from(place)) as usize);
                 let source = source.addr() as u64;
-                tile.begin = piece::in_packs::<S::Element, THREADS>(values, source, bytes, tid);
+                tile.begin =
+                    piece::in_packs::<S::Element, THREADS, false>(values, source, bytes, tid);
                 tile.end = tile.begin + bytes;
             }
             let until = heads.before(end.min(whole));

@@ -15,7 +15,8 @@
 //!
 //! *Plain pieces.* Of most tiles a warp needs to know little: they are one piece of a matrix whose
 //! elements are neighbours along the rows. For these the kernel has a short way to the first copy
-//! (`plain`). The packs and the parts are the same.
+//! (`plain`). The packs and the parts are the same. If such a row has few tiles, there is a smaller
+//! kernel for it ([`single`]).
 //!
 //! *Short rows, bundles, folds, and short columns.* Four more kinds of layouts have a shorter way
 //! to the tile or from it. Rows of a few elements have a lane each (`short`). Where rows come in
@@ -61,6 +62,10 @@
 //! - `slots` is as for [`grid_reduction`](crate::grid_reduction), and has a 64-bit word for each
 //!   32-bit word of each row of each team, if a group has several teams.
 //! - The numbers fit together as [`Plan`] says.
+//! - A kernel of [`single_rows!`](crate::single_rows!) takes `input`, `output`, `slots`, and the
+//!   numbers of [`single::Rows`], and then the parameters that follow the word `with`. A block has
+//!   at most [`single::THREADS`] threads, and a warp for each tile of one or more groups. All
+//!   groups have a block.
 //! - A kernel of [`row_pairs!`](crate::row_pairs!) also takes the address of the second array, and
 //!   a [`Layout`] and [`Dim`]s of its own for it. Tiles and parts have half as many bytes.
 
@@ -71,6 +76,7 @@ mod plain;
 mod reader;
 pub mod scatter;
 mod short;
+pub mod single;
 mod source;
 pub(crate) mod stage;
 mod team;
@@ -296,7 +302,8 @@ pub enum Staging {
     /// crosses the end of the first reduced dimension.
     Columns = 5,
     /// As [`Piece`](Self::Piece). There are two dimensions, the elements of a row are neighbours,
-    /// and the kernel is one that knows [`Columns`](Self::Columns).
+    /// and the kernel is one that knows [`Columns`](Self::Columns), where a row has several tiles,
+    /// or is one of [`single`].
     PlainPiece = 6,
     /// As [`StepUnits`](Self::StepUnits), with one dimension for the rows and two for the steps.
     /// Kernels for sm_90 and later know it. A unit has one or more whole elements, the first
@@ -304,7 +311,8 @@ pub enum Staging {
     /// than 2^32. Along the faster index a tile has more places than a warp has lanes.
     Fold = 7,
     /// As [`PlainPiece`](Self::PlainPiece), for rows of at most two parts, which are no whole parts
-    /// and lie one behind the other. Each tile begins at a pack.
+    /// and lie one behind the other. Each tile begins at a pack. Only the kernels of [`single`]
+    /// know it.
     ShortRows = 8,
 }
 
@@ -406,20 +414,7 @@ pub unsafe fn pairs<S: RowSource, R: Reduction<Source = S>>(
         if is_pair { (&raw mut PAIRS_OF_TILES).cast::<u8>() } else { (&raw mut TILES).cast() };
     let tiles_of = |warp: u32| buffers.wrapping_add(warp as usize * buffer(S::ARRAYS));
     let tiles = tiles_of(warp_of_block);
-    let is_short = plain::is_known::<S, R>() && plan.staging == Staging::ShortRows as u32;
     let plain = || plain::Worker { stride: dims[0].stride as u64, tile: tiles, lane };
-    if is_plain && plan.tiles == 1 {
-        let number = thread::block_idx_x() * WARPS + warp_of_block;
-        // SAFETY: the launch's contract. All warps take this branch.
-        unsafe { plain().rows::<S, R>(input, output, slots, number, &plan) };
-        return;
-    }
-    if is_short {
-        let number = thread::block_idx_x() * WARPS + warp_of_block;
-        // SAFETY: the launch's contract. All warps take this branch.
-        unsafe { short::rows::<S, R>(input, output, slots, tiles, lane, number, &plan) };
-        return;
-    }
     let table = (&raw mut TABLE).cast::<u64>();
     let second_table = if is_pair { (&raw mut SECOND_TABLE).cast::<u64>() } else { table };
     // SAFETY: shared memory has these places; each thread writes places of its own before the

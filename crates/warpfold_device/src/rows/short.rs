@@ -5,10 +5,10 @@
 //! three times as many instructions for such a tile.
 
 use super::reader::{self, PACKS};
+use super::single::Single;
 use super::source::RowSource;
 use super::stage::piece;
-use super::{LINE, PACK, PART_BYTES, Plan, Staging, Tile, WORD, index, padded};
-use super::{part, plain};
+use super::{LINE, PACK, PART_BYTES, Plan, Staging, Tile, WORD, index, padded, part};
 use crate::Reduction;
 use crate::item::{Item, Pack};
 use crate::unroll::each;
@@ -63,31 +63,21 @@ pub(super) unsafe fn columns<S: RowSource, R: Reduction<Source = S>>(
     }
 }
 
-/// Copies tile number `number` of a launch with [`Staging::ShortRows`] to the buffer at `tile`, and
-/// reduces its rows, if there is such a tile.
+/// Copies a tile of a launch with [`Staging::ShortRows`], and reduces its rows.
 ///
 /// # Safety
-/// That of [`Worker::rows`](super::plain::Worker::rows).
+/// The whole warp calls this before it has waited for the launch before. The launch keeps
+/// [its contract](super#the-launchs-contract).
 #[inline(always)]
-pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(
-    source: S,
-    output: *mut R::Raw,
-    slots: *mut u64,
-    tile: *mut u8,
-    lane: u32,
-    number: u32,
-    plan: &Plan,
-) {
-    let size = size_of::<S::Element>() as u32;
-    let plan = &plain::whole_rows(plan, size);
-    let (first, rows) = plain::tile(number, plan);
-    let row_bytes = plan.tile_steps * size;
+#[expect(clippy::needless_pass_by_value, reason = "no field of a value lies in local memory")]
+pub(super) unsafe fn rows<S: RowSource, R: Reduction<Source = S>>(single: Single<'_, S, R::Raw>) {
+    let Single { source, output, slots, from, tile, lane, first, rows, plan } = single;
+    let row_bytes = plan.length as u32 * size_of::<S::Element>() as u32;
     let are_packs = row_bytes.is_multiple_of(PACK);
     // Without a gap behind each line, lanes read words of different banks, unless their rows lie a
     // multiple of two packs apart.
     let gap = if row_bytes.is_multiple_of(2 * PACK) { PACK } else { 0 };
     let tile = Lines { tile, gap };
-    let from = source.addresses()[0].wrapping_add(first.wrapping_mul(row_bytes.into()));
     grid::wait_for_dependencies();
     // SAFETY: the caller's contract. No lane waits for another one behind the barrier.
     unsafe {
@@ -180,7 +170,7 @@ impl Lines {
     ) -> R::Acc {
         let size = size_of::<S::Element>() as u32;
         let in_part = PART_BYTES / size;
-        let has_two = plan.lanes > 1;
+        let (length, has_two) = (plan.length as u32, plan.lanes > 1);
         // SAFETY: the caller's contract.
         unsafe {
             if size >= WORD {
@@ -194,17 +184,17 @@ impl Lines {
                     left = part::whole::<S, R>(source, packs, 0);
                 }
                 let before = if has_two { in_part } else { 0 };
-                let last = (plan.tile_steps - before, before);
+                let last = (length - before, before);
                 let acc = self.part::<S, R, ARE_PACKS>(source, at + before * size, last);
                 return if has_two { R::append(left, acc) } else { acc };
             }
             let (mut left, mut before) = (R::identity(), 0);
             loop {
                 control::keep_rolled();
-                let count = (plan.tile_steps - before).min(in_part);
+                let count = (length - before).min(in_part);
                 let part = (count, before);
                 let acc = self.part::<S, R, ARE_PACKS>(source, at + before * size, part);
-                if before + count == plan.tile_steps {
+                if before + count == length {
                     return if has_two { R::append(left, acc) } else { acc };
                 }
                 (left, before) = (acc, in_part);

@@ -336,12 +336,12 @@ fn part_of_quotient(number: u64, divisor: u64) -> u64 {
 /// Starts the copy of a unit of a word, a pair or a pack, if it is there.
 ///
 /// # Safety
-/// That of [`copy::pack_if`], with an alignment of `unit` bytes.
+/// That of [`copy::cached_pack_if`], with an alignment of `unit` bytes.
 #[inline(always)]
 unsafe fn copy_unit(target: *mut u8, source: u64, unit: u32, is_there: bool) {
     // SAFETY: the caller's contract.
     unsafe {
-        copy::pack_if(target.cast(), source as *const Pack, is_there && unit == PACK);
+        copy::cached_pack_if(target.cast(), source as *const Pack, is_there && unit == PACK);
         copy::pair_if(target.cast(), source as *const [u32; 2], is_there && unit == PAIR);
         copy::word_if(target.cast(), source as *const u32, is_there && unit == WORD);
     }

@@ -97,7 +97,7 @@ impl Tile {
         let mut begin = 0;
         if bytes > 0 {
             // SAFETY: the caller's contract.
-            begin = unsafe { piece::in_packs::<T, WARP>(buffer, source, bytes, lane) };
+            begin = unsafe { piece::in_packs::<T, WARP, false>(buffer, source, bytes, lane) };
         }
         Staged { buffer, begin, end: begin + bytes }
     }

@@ -23,8 +23,9 @@ pub(in crate::reducer) struct Call<'a> {
     pub(in crate::reducer) words: u64,
     /// The arguments that this kernel takes behind those of all kernels for rows.
     pub(in crate::reducer) more: &'a [Arg],
-    /// What its ways depend on, if the kernel has one for columns.
-    pub(in crate::reducer) ways: Option<plan::Ways>,
+    /// If the kernel has a way for columns: what its ways depend on, and the kernel for rows of
+    /// which each warp has a single tile.
+    pub(in crate::reducer) ways: Option<(plan::Ways, &'a Kernel)>,
     /// The kernel that sums rows again where this one has no proof of a sum.
     pub(in crate::reducer) repair: Option<Repair<'a>>,
 }
@@ -70,7 +71,8 @@ impl Call<'_> {
         let is_pair = arrays.len() > 1;
         let (rows, length) = (layout.rows(), layout.length());
         let multiprocessors = device.class().multiprocessors();
-        let cases = [(self.ways, plan::MOST_ROWS), (None, plan::MOST_ROWS), (None, 1)];
+        let ways = self.ways.map(|(ways, _)| ways);
+        let cases = [(ways, plan::MOST_ROWS), (None, plan::MOST_ROWS), (None, 1)];
         let (tile, second, work) = cases
             .into_iter()
             .find_map(|(ways, most_rows)| {
@@ -94,29 +96,33 @@ impl Call<'_> {
                 Error::TooLong { op: self.op, item: T::NAME, n: length, most }
             })?;
         let seconds = second.map(|tile| second_arguments(address_of(1), &tile));
+        let is_single = tile.is_single(rows, length, bytes);
         let more = seconds.as_ref().map_or(self.more, |seconds| &seconds[..]);
         let mut group = 0;
         while group < work.groups {
             let groups = (work.groups - group).min(work.at_once);
             let first = group * tile.rows;
             let end = (first + groups * tile.rows).min(rows);
-            let args = arguments(
-                [address, out, stream.workspace()],
-                (first, end, length),
-                &tile,
-                &work,
-                groups,
-                more,
-            );
-            let blocks = work.blocks(groups);
-            let shape = LaunchShape::linear(blocks as u32, plan::THREADS, 0).in_sequence();
+            let addresses = [address, out, stream.workspace()];
+            let rows = (first, end, length);
+            let (kernel, args, [blocks, threads]) = match self.ways {
+                Some((_, single)) if is_single => {
+                    let args = single_arguments(addresses, rows, &tile, work.tiles, more);
+                    (single, args, plan::single_blocks(groups, work.tiles, multiprocessors))
+                }
+                _ => {
+                    let args = arguments(addresses, rows, &tile, &work, groups, more);
+                    (self.kernel, args, [work.blocks(groups), plan::THREADS.into()])
+                }
+            };
+            let shape = LaunchShape::linear(blocks as u32, threads as u32, 0).in_sequence();
             // SAFETY: the kernel reads the elements of the array and writes one raw result for each
             // row at `out`; this memory is borrowed, or the caller of the raw slice's `unsafe`
             // constructor has vouched for it, and `Array` has checked that the elements lie within
             // it. The kernel also writes slots of the stream's workspace, which `plan::work` keeps
             // within bounds and the stream keeps clean. Dropping memory waits for the work that
             // uses it, and a graph retains the memory that it uses.
-            unsafe { stream.launch(self.kernel, shape, &args)? };
+            unsafe { stream.launch(kernel, shape, &args)? };
             group += groups;
         }
         if let Some(repair) = self.repair {
@@ -194,6 +200,34 @@ fn arguments(
     ];
     args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
     push_dims(&mut args, tile);
+    args.extend_from_slice(more);
+    args
+}
+
+/// Arguments of the kernel for rows of which each warp has a single tile, as [`arguments`]. A row
+/// has `tiles` tiles.
+fn single_arguments(
+    addresses: [u64; 3],
+    (first, end, length): (u64, u64, u64),
+    tile: &plan::Tile,
+    tiles: u64,
+    more: &[Arg],
+) -> Args {
+    let mut args = Args::new();
+    args.extend_from_slice(&addresses.map(Arg::Pointer));
+    args.extend_from_slice(&[first, end].map(Arg::U64));
+    let small = [
+        length,
+        tile.rows,
+        tile.row_step,
+        tiles,
+        plan::share_of(tiles),
+        tile.lanes,
+        plan::share_of(tile.lanes),
+        tile.staging as u64,
+    ];
+    args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
+    args.push(Arg::I64(tile.kept[0].stride));
     args.extend_from_slice(more);
     args
 }

@@ -356,7 +356,8 @@ impl<T: Item, O: ArraysOperation<T>> RowReducer<T, O> {
         let has_columns =
             O::HAS_COLUMNS && second.is_none() && capability >= plan::LEAST_FOR_COLUMNS;
         let is_light = O::CLASS == KernelClass::Plain;
-        let ways = has_columns.then_some(plan::Ways { words, is_light });
+        let single = self.engine.single().filter(|_| has_columns);
+        let ways = single.map(|single| (plan::Ways { words, is_light }, single));
         let call = Call { kernel, op: O::NAME, words, more, ways, repair };
         let places = [first].into_iter().chain(second).zip(offsets);
         let arrays: SmallVec<[_; 2]> =

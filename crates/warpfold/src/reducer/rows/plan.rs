@@ -24,6 +24,9 @@ const SECTOR: u64 = 32;
 pub(super) const THREADS: u32 = 128;
 /// Warps of a block.
 const WARPS: u64 = THREADS as u64 / WARP;
+/// The most warps of a block of which each has a single tile, and so the most tiles of a row there.
+/// `warpfold_device::rows::single::MOST_TILES`.
+pub(super) const MOST_SINGLE_TILES: u64 = 8;
 /// Dimensions that the kernel takes. `warpfold_device::rows::DIMS`.
 pub(super) const DIMS: usize = 9;
 /// `warpfold_device::rows::SHARE`.
@@ -102,6 +105,23 @@ impl Tile {
     pub(super) fn bundle_gap(&self) -> u64 {
         self.bundle.map_or(0, |rows| self.steps * self.step - rows * self.row_step)
     }
+
+    /// Whether the kernel takes it of which each warp has a single tile, if there are so many rows
+    /// of `length` elements of `bytes` bytes.
+    pub(super) fn is_single(&self, rows: u64, length: u64, bytes: u64) -> bool {
+        match self.staging {
+            Staging::ShortRows => true,
+            Staging::PlainPiece => {
+                let tiles = length.div_ceil(self.steps.max(1)).max(1);
+                // Beyond a cache, warps must not have much smaller tiles than others: 65472 rows of
+                // 1025 take 63 us in the other kernel, and 69 us here (H200, attempt 128).
+                let are_even = 2 * tiles * self.steps <= 3 * length;
+                let is_cached = rows.saturating_mul(length.saturating_mul(bytes)) <= CACHED;
+                tiles <= MOST_SINGLE_TILES && (are_even || is_cached)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// How the tiles are shared out.
@@ -168,6 +188,11 @@ const SHORT_PARTS: u64 = 2;
 /// cache only if that has at most so many bytes. 2^22 rows of 1 take 8.5 us instead of 11.7, and
 /// 2^26 elements in rows of 33 would take 76 us instead of 71 (H200, attempt 127).
 const SHORT_LIGHT: u64 = 2 * PACK;
+
+/// In a cache, a lane takes rows of one element only if an accumulator has at most so many words.
+/// 10^6 indices take 5.8 us instead of 8.1 then. Moments, which have more words, would take 12.3
+/// instead of 9.8 (H200, attempt 128).
+const SHORT_WORDS: u64 = 4;
 
 /// If a column in a cache has more tiles than this, the tiles become narrower. Four blocks have 16
 /// tiles, and so few blocks meet soon: 1024 columns of 4096 take 7.7 us instead of 12.1.
@@ -275,10 +300,6 @@ pub(super) fn tile(
         }
         if is_packed || row_bytes > TILE_BYTES / 2 {
             let most = if is_packed { TILE_BYTES / row_bytes.max(1) } else { 1 };
-            // Many short rows take a warp several passes. If there are few tiles, smaller ones keep
-            // more warps at work: 2^20 rows of 4 take 5.3 us instead of 5.7 (attempt 123).
-            let most =
-                if row_bytes <= PART_BYTES / 2 && share < 2 * most { most / 2 } else { most };
             // Whole passes of the warp, unless these leave much of a tile empty and more rows leave
             // few lanes without work.
             let in_passes = most - most % at_once;
@@ -351,7 +372,8 @@ fn short_rows(
         row_bytes <= SHORT_LIGHT || (is_cached && lanes <= SHORT_PARTS)
     } else {
         // A warp that writes many words for an element waits for the memory in any case.
-        length > 1 && lanes <= SHORT_PARTS
+        let is_written_soon = is_cached && ways.words <= SHORT_WORDS;
+        (length > 1 || is_written_soon) && lanes <= SHORT_PARTS
     };
     // Rows that have lanes of their own at once are faster in the general way, too.
     let are_several = lanes == 1 || share > WARP / lanes;
@@ -572,6 +594,18 @@ impl Work {
     }
 }
 
+/// The blocks of a launch whose warps have a single tile each, and the threads of a block. There
+/// are so many groups of rows, of which each has `tiles` tiles.
+///
+/// Few tiles are shared out among all multiprocessors: 256 rows of 64 take 1.24 us in blocks of two
+/// warps, and 1.35 in blocks of eight. Blocks of one warp gain no more (H200, attempt 128).
+pub(super) fn single_blocks(groups: u64, tiles: u64, multiprocessors: u32) -> [u64; 2] {
+    let share = (groups * tiles).div_ceil(multiprocessors.max(1).into());
+    let warps = share.next_power_of_two().clamp(2, MOST_SINGLE_TILES);
+    let of_block = (warps / tiles).max(1);
+    [groups.div_ceil(of_block), of_block * tiles * WARP]
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -678,6 +712,9 @@ mod tests {
             if [Staging::PlainPiece, Staging::ShortRows].contains(&tile.staging) {
                 assert!(ways.is_some() && tile.step == *bytes, "{tile:?}");
                 assert_eq!((tile.kept.len(), tile.reduced.len()), (1, 1), "{tile:?}");
+                // The kernel for all rows takes no such tile of whole rows.
+                let is_whole = tile.steps == length;
+                assert!(!is_whole || tile.is_single(rows, length, *bytes), "{tile:?}");
             }
             // A tile and its padding fit, and the lanes of a row hold its steps.
             let behind = tile.bundle.map_or(0, |rows| (tile.rows - 1) / rows * tile.bundle_gap());
@@ -757,6 +794,18 @@ mod tests {
         assert_eq!(tile_of([128, 128], 0, 256).staging, Staging::RowUnits);
     }
 
+    #[test]
+    fn rows_of_few_tiles_have_a_kernel_of_their_own() {
+        let is_single = |rows, length| tile_of([rows, length], 1, 256).is_single(rows, length, 4);
+        for length in [1, 64, 1024, 2000, 4096, 4097, 8192] {
+            assert!(is_single(1 << 20, length), "{length}");
+        }
+        assert!(!is_single(1 << 20, 8193));
+        // The second tile of such a row has one element.
+        assert_eq!([1 << 20, 1 << 10].map(|rows| is_single(rows, 1025)), [false, true]);
+        assert!(!tile_of([1024, 64], 0, 256).is_single(64, 1024, 4));
+    }
+
     /// The lanes of a row, and the rows of a tile, if lanes take the rows of a matrix of `f32` one
     /// after the other.
     fn short(rows: u64, length: u64, address: u64, is_light: bool) -> Option<(u64, u64)> {
@@ -771,7 +820,7 @@ mod tests {
     fn lanes_take_short_rows() {
         for is_light in [true, false] {
             // In the cache and beyond it, and in tiles that begin at packs.
-            assert_eq!(short(1 << 18, 7, 256, is_light), Some((1, 64)));
+            assert_eq!(short(1 << 18, 7, 256, is_light), Some((1, 96)));
             assert_eq!(short(1 << 25, 7, 256, is_light), Some((1, 128)));
             assert_eq!(short(1 << 17, 33, 256, is_light), Some((2, 28)));
             // Whole parts, rows of more than two parts, and arrays that do not begin at a pack.
@@ -786,6 +835,7 @@ mod tests {
         assert_eq!(short(1 << 25, 33, 256, false), Some((2, 28)));
         assert_eq!(short(1 << 25, 1, 256, true), Some((1, 1024)));
         assert_eq!(short(1 << 25, 1, 256, false), None);
+        assert_eq!(short(1 << 20, 1, 256, false), Some((1, 352)));
         assert_eq!(short(1 << 10, 0, 256, true), None);
     }
 
@@ -807,6 +857,26 @@ mod tests {
         assert_eq!(of([1000, 64, 196], 4, false), (Staging::Fold, 16, 1, None));
         assert_eq!(of([1000, 64, 64], 4, false), (Staging::Fold, 8, 1, None));
         assert_eq!(of([1000, 64, 25], 4, false).0, Staging::StepUnits);
+    }
+
+    #[test]
+    fn few_tiles_are_shared_out_among_multiprocessors() {
+        // Blocks, and threads of each.
+        assert_eq!(single_blocks(1, 1, 132), [1, 64]);
+        assert_eq!(single_blocks(256, 1, 132), [128, 64]);
+        assert_eq!(single_blocks(4097, 1, 132), [513, 256]);
+        // The warps of a row are in one block.
+        assert_eq!(single_blocks(10, 5, 132), [10, 160]);
+        assert_eq!(single_blocks(1001, 3, 132), [501, 192]);
+        assert_eq!(single_blocks(1001, 8, 132), [1001, 256]);
+        for tiles in 1..=MOST_SINGLE_TILES {
+            for groups in 1..2000 {
+                let [blocks, threads] = single_blocks(groups, tiles, 132);
+                let of_block = threads / WARP / tiles;
+                assert!(threads <= 256 && threads == of_block * tiles * WARP);
+                assert_eq!(blocks, groups.div_ceil(of_block));
+            }
+        }
     }
 
     #[test]

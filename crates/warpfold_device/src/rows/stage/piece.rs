@@ -19,7 +19,7 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
     // SAFETY: the caller's contract.
     unsafe {
         if reader::reads_packs::<T>() {
-            return in_packs::<T, WARP>(target, source, bytes, lane);
+            return in_packs::<T, WARP, true>(target, source, bytes, lane);
         }
         in_words(target, source, bytes, lane);
     }
@@ -29,12 +29,13 @@ pub(crate) unsafe fn copy<T: Item>(target: *mut u8, source: u64, bytes: u32, lan
 /// Copies packs to packs, by `LANES` neighbouring threads, at least a warp, of which `lane` is the
 /// number of this one. A piece that does not begin at a pack lies in the tile as it lies in its
 /// line, so that each instruction copies whole lines. The bytes of the first and the last pack that
-/// are not copied become 0.
+/// are not copied become 0. `IS_CACHED` says that the copies go by way of the first-level cache,
+/// which is faster where neighbouring warps copy neighbouring pieces.
 ///
 /// # Safety
 /// That of [`copy`].
 #[inline(always)]
-pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
+pub(crate) unsafe fn in_packs<T: Item, const LANES: u32, const IS_CACHED: bool>(
     target: *mut u8,
     source: u64,
     bytes: u32,
@@ -44,7 +45,13 @@ pub(crate) unsafe fn in_packs<T: Item, const LANES: u32>(
     let (from, end) = (source - u64::from(shift), shift + bytes);
     // SAFETY: the caller's contract.
     unsafe {
-        packs::<LANES>(target, from, shift.next_multiple_of(PACK), end / PACK * PACK, lane);
+        packs::<LANES, IS_CACHED>(
+            target,
+            from,
+            shift.next_multiple_of(PACK),
+            end / PACK * PACK,
+            lane,
+        );
         if !(shift | end).is_multiple_of(PACK) {
             cut::<T>(target, from, (shift, end), lane, padded);
         }
@@ -119,7 +126,7 @@ pub(in crate::rows) unsafe fn whole_packs(
     each((TILE_BYTES / (WARP * PACK)) as usize, |i| unsafe {
         let further = i as u32 * WARP * PACK;
         let start = start.wrapping_add(further.into()) as *const Pack;
-        copy::pack_if(to.cast(), start, at + further < end);
+        copy::cached_pack_if(to.cast(), start, at + further < end);
         to = to.wrapping_add(place(WARP * PACK) as usize);
     });
 }
@@ -136,7 +143,7 @@ unsafe fn in_words(target: *mut u8, source: u64, bytes: u32, lane: u32) {
         let mut done = 0;
         if source.is_multiple_of(PACK.into()) {
             done = bytes / PACK * PACK;
-            packs::<WARP>(target, source, 0, done, lane);
+            packs::<WARP, true>(target, source, 0, done, lane);
         }
         let mut at = lane * WORD + done / LINE * LINE;
         while at - lane * WORD < bytes {
@@ -159,7 +166,13 @@ unsafe fn in_words(target: *mut u8, source: u64, bytes: u32, lane: u32) {
 /// That of [`copy`].
 #[inline(always)]
 #[expect(clippy::cast_ptr_alignment, reason = "packs are copied to their boundaries")]
-unsafe fn packs<const LANES: u32>(target: *mut u8, source: u64, first: u32, last: u32, lane: u32) {
+unsafe fn packs<const LANES: u32, const IS_CACHED: bool>(
+    target: *mut u8,
+    source: u64,
+    first: u32,
+    last: u32,
+    lane: u32,
+) {
     let mut at = lane * PACK;
     // SAFETY: the caller's contract.
     unsafe {
@@ -171,7 +184,12 @@ unsafe fn packs<const LANES: u32>(target: *mut u8, source: u64, first: u32, last
                 // Only the first copy of a lane may lie before the first pack.
                 let is_there = (i > 0 || first <= at) && at + further < last;
                 let to = to.add(padded(further) as usize).cast::<Pack>();
-                copy::pack_if(to, (from + u64::from(further)) as *const Pack, is_there);
+                let from = (from + u64::from(further)) as *const Pack;
+                if IS_CACHED {
+                    copy::cached_pack_if(to, from, is_there);
+                } else {
+                    copy::pack_if(to, from, is_there);
+                }
             });
             at += at_once(LANES) as u32 * LANES * PACK;
         }
