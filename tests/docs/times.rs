@@ -14,8 +14,8 @@
 //! - `place`, which shows what it adds between two other kernels, beside CUB, in the same way;
 //! - `groups`, which shows several GPUs beside one of them and beside PyTorch with NCCL, from all
 //!   such runs;
-//! - `layouts`, which shows rows, axes and segments beside CUB and PyTorch, from the newest run on
-//!   an H100.
+//! - `layouts`, which shows rows, axes and segments beside CUB and PyTorch, from the newest run of
+//!   each case on an H100 and an H200.
 
 use std::{
     collections::BTreeMap,
@@ -236,37 +236,47 @@ fn layouts() -> String {
         ("u32 count into 256 bins, uniform", "counts of u32 in 256 bins"),
         ("f32 sum into 256 bins, uniform", "sums of f32 in 256 bins by key of u32"),
     ];
-    let newest = |file: &str| {
-        let mut runs = newest_reducers(file);
-        let name = runs.keys().find(|name| name.contains("H100")).unwrap().clone();
-        (runs.remove(&name).unwrap(), name)
+    // The newest run of a case on a device.
+    let newest = |file: &str, device: &str, name: &str| {
+        kept_runs(file).into_iter().rev().find_map(|(_, json)| {
+            let is_of_device = short_name(&json["environment"]["device"]).contains(device);
+            let mut rows = json["rows"].as_array().unwrap().iter();
+            rows.find(|row| is_of_device && row["name"] == name).cloned()
+        })
     };
-    let case = |json: &Json, name: &str| {
-        let rows = json["rows"].as_array().unwrap();
-        rows.iter().find(|row| row["name"] == name).cloned()
-    };
-    let (rows, device) = newest("rows.json");
-    let (torch, _) = newest("rows-torch.json");
-    let (segments, _) = newest("segments.json");
-    let mut text =
-        format!("| {device} | GB/s | CUB's time / ours | PyTorch's |\n|---|---:|---:|---:|\n");
-    let mut line = |what: &str, bytes: &Json, ours: f64, peers: [Option<f64>; 2]| {
+    let mut text = String::from(
+        "| | H100: GB/s | CUB's time / ours | PyTorch's | H200: GB/s | CUB's | PyTorch's |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
+    );
+    let cells = |bytes: &Json, ours: f64, peers: [Option<f64>; 2]| {
         let ratio = |peer: Option<f64>| {
             peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.2}", peer / ours))
         };
         let (gb_per_s, [cub, torch]) = (number(bytes) / ours / 1e3, peers.map(ratio));
-        writeln!(text, "| {what} | {gb_per_s:.0} | {cub} | {torch} |").unwrap();
+        format!(" {gb_per_s:.0} | {cub} | {torch} |")
     };
     for (name, what) in ROWS {
-        let row = case(&rows, name).unwrap_or_else(|| panic!("no case {name}"));
-        let torch = case(&torch, name).and_then(|row| row["times"]["torch"]["median_us"].as_f64());
-        let median = |who: &str| row["times"][who]["median_us"].as_f64();
-        line(what, &row["bytes"], median("warpfold").unwrap(), [median("cub"), torch]);
+        write!(text, "| {what} |").unwrap();
+        for device in ["H100", "H200"] {
+            let case = |file| newest(file, device, name);
+            let row = case("rows.json").unwrap_or_else(|| panic!("no case {name}"));
+            let torch =
+                case("rows-torch.json").and_then(|row| row["times"]["torch"]["median_us"].as_f64());
+            let median = |who: &str| row["times"][who]["median_us"].as_f64();
+            let ours = median("warpfold").unwrap();
+            text += &cells(&row["bytes"], ours, [median("cub"), torch]);
+        }
+        text.push('\n');
     }
     for (name, what) in SEGMENTS {
-        let row = case(&segments, name).unwrap_or_else(|| panic!("no case {name}"));
-        let median = |who: &str| row["quartiles_us"][who][1].as_f64();
-        line(what, &row["bytes"], median("warpfold").unwrap(), [median("cub"), None]);
+        write!(text, "| {what} |").unwrap();
+        for device in ["H100", "H200"] {
+            let row = newest("segments.json", device, name);
+            let row = row.unwrap_or_else(|| panic!("no case {name}"));
+            let median = |who: &str| row["quartiles_us"][who][1].as_f64();
+            text += &cells(&row["bytes"], median("warpfold").unwrap(), [median("cub"), None]);
+        }
+        text.push('\n');
     }
     text
 }
