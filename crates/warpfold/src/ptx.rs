@@ -143,12 +143,13 @@ mod tests {
         texts.into_iter().map(|(name, text)| (name, embedded(text))).collect()
     }
 
-    /// The text that is embedded for a text: the feature `compact` leaves out comments and
-    /// indentation.
+    /// The text that is embedded for a text: the feature `compact` leaves out comments, indentation
+    /// and blanks behind commas.
     fn embedded(text: String) -> String {
         if cfg!(feature = "compact") {
             let code = text.lines().map(|line| line.split("//").next().unwrap().trim());
-            code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+            let code = code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]);
+            code.collect::<String>().replace(", ", ",")
         } else {
             text
         }
