@@ -30,8 +30,8 @@ use lzma_rust2::{LzmaOptions, LzmaWriter};
 pub(crate) enum Packing {
     /// By deflate, in a short time also by a build script that is compiled without optimisation.
     Quick,
-    /// By LZMA, to less room: the feature `compact`. The PTX loses its comments, its indentation and
-    /// the blanks behind its commas.
+    /// By LZMA, to less room: the feature `compact`. The PTX loses its comments, its indentation
+    /// and the blanks behind its commas.
     Compact,
 }
 
@@ -46,8 +46,8 @@ impl Packing {
             Packing::Compact => {
                 let text = without_blanks(&text);
                 let mut options = LzmaOptions::with_preset(6);
-                // Text has no alignment that the compressor could use. Fewer bits of the byte before
-                // than usual say most about the next one, which was measured.
+                // Text has no alignment that the compressor could use. Fewer bits of the byte
+                // before than usual say most about the next one, which was measured.
                 options.pb = 0;
                 options.lc = 2;
                 options.dict_size =
@@ -61,8 +61,8 @@ impl Packing {
     }
 }
 
-/// A text of PTX without comments, indentation and blanks behind commas. The only strings of kernels
-/// are the names of pragmas, which have none of these.
+/// A text of PTX without comments, indentation and blanks behind commas. The only strings of
+/// kernels are the names of pragmas, which have none of these.
 fn without_blanks(text: &str) -> String {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or(line).trim());
     let code: String = code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect();
