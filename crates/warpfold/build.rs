@@ -174,17 +174,16 @@ fn write_kernel(
     element: &str,
     images: &Images,
 ) -> Result<(), std::fmt::Error> {
-    let single = images.values().any(|image| image.has_single);
-    let single = single.then(|| format!("{name}_single"));
     writeln!(
         source,
         "        pub(crate) static {element}: crate::ptx::EmbeddedKernel = crate::ptx::EmbeddedKernel {{\n            \
-         name: {name:?},\n            single: {single:?},\n            images: &["
+         name: {name:?},\n            images: &["
     )?;
     for (arch, Image { packed, text_bytes, has_single }) in images {
+        let single = has_single.then(|| format!("{name}_single"));
         writeln!(
             source,
-            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, has_single: {has_single}, packed: include_bytes!({:?}) }},",
+            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, single: {single:?}, packed: include_bytes!({:?}) }},",
             arch / 10,
             arch % 10,
             packed.display().to_string()

@@ -236,9 +236,11 @@ fn layouts() -> String {
         ("u32 count into 256 bins, uniform", "counts of u32 in 256 bins"),
         ("f32 sum into 256 bins, uniform", "sums of f32 in 256 bins by key of u32"),
     ];
+    let [of_rows, of_torch, of_segments] =
+        ["rows.json", "rows-torch.json", "segments.json"].map(kept_runs);
     // The newest run of a case on a device.
-    let newest = |file: &str, device: &str, name: &str| {
-        kept_runs(file).into_iter().rev().find_map(|(_, json)| {
+    let newest = |runs: &[(PathBuf, Json)], device: &str, name: &str| {
+        runs.iter().rev().find_map(|(_, json)| {
             let is_of_device = short_name(&json["environment"]["device"]).contains(device);
             let mut rows = json["rows"].as_array().unwrap().iter();
             rows.find(|row| is_of_device && row["name"] == name).cloned()
@@ -258,10 +260,10 @@ fn layouts() -> String {
     for (name, what) in ROWS {
         write!(text, "| {what} |").unwrap();
         for device in ["H100", "H200"] {
-            let case = |file| newest(file, device, name);
-            let row = case("rows.json").unwrap_or_else(|| panic!("no case {name}"));
-            let torch =
-                case("rows-torch.json").and_then(|row| row["times"]["torch"]["median_us"].as_f64());
+            let row = newest(&of_rows, device, name);
+            let row = row.unwrap_or_else(|| panic!("no case {name}"));
+            let torch = newest(&of_torch, device, name)
+                .and_then(|row| row["times"]["torch"]["median_us"].as_f64());
             let median = |who: &str| row["times"][who]["median_us"].as_f64();
             let ours = median("warpfold").unwrap();
             text += &cells(&row["bytes"], ours, [median("cub"), torch]);
@@ -271,7 +273,7 @@ fn layouts() -> String {
     for (name, what) in SEGMENTS {
         write!(text, "| {what} |").unwrap();
         for device in ["H100", "H200"] {
-            let row = newest("segments.json", device, name);
+            let row = newest(&of_segments, device, name);
             let row = row.unwrap_or_else(|| panic!("no case {name}"));
             let median = |who: &str| row["quartiles_us"][who][1].as_f64();
             text += &cells(&row["bytes"], median("warpfold").unwrap(), [median("cub"), None]);

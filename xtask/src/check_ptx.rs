@@ -295,11 +295,11 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
 /// The most bytes that a kernel may spill, stores and loads together, on an architecture.
 fn most_spilled(name: &str, arch: &str) -> u32 {
     let is_one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    // Their bounds are those with which ptxas spills nothing on sm_90.
-    if is_one_of(&["rows_", "maderows_"]) && name.ends_with("_single") {
-        return if arch == "sm_120" { 28 } else { 0 };
-    }
     if is_one_of(&["rows_", "maderows_"]) {
+        // The bounds of these are those with which ptxas spills nothing on sm_90.
+        if name.ends_with("_single") {
+            return if arch == "sm_120" { 28 } else { 0 };
+        }
         // Kernels for elements of one or two bytes keep more numbers than there are registers for
         // as many warps as hide the latency of memory.
         let is_of_bytes = ["_i8", "_u8"].iter().any(|end| name.ends_with(end));

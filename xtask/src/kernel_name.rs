@@ -62,8 +62,8 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix(MADE_ROWS) {
         let traits = KernelTraits { element: None, ..rows(name, rest, true) };
         // On sm_120 quotients and roots need a few registers more than sums.
-        let is_sum = rest.starts_with("sum") && !rest.ends_with(SINGLE);
-        let later_most_threads = if is_sum { Some(640) } else { traits.later_most_threads };
+        let bound = |most| if rest.starts_with("sum") { 640 } else { most };
+        let later_most_threads = traits.later_most_threads.map(bound);
         return KernelTraits { later_most_threads, ..traits };
     }
     if let Some(rest) = name.strip_prefix(ROWS) {
@@ -191,15 +191,24 @@ fn production(name: &str, rest: &str) -> KernelTraits {
     }
 }
 
-/// The traits of `rows_<op>_<type>`, which has a table of dimensions, and those of
-/// `segments_<op>_<type>`. The modules are apart from those for whole arrays, so that a program
-/// which has no rows compiles none of these kernels.
+/// The traits of `rows_<op>_<type>`, which has a table of dimensions, of the kernel with `_single`
+/// at the end of that name, which only later devices have, and of `segments_<op>_<type>`. The
+/// modules are apart from those for whole arrays, so that a program which has no rows compiles none
+/// of these kernels.
 fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
-    if let Some(rest) = rest.strip_suffix(SINGLE) {
-        return single_rows(name, rest);
-    }
+    let single = rest.strip_suffix(SINGLE);
+    let rest = single.unwrap_or(rest);
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
+    if single.is_some() {
+        return KernelTraits {
+            // The warps of a row meet behind it.
+            barriers: Some(1),
+            most_threads: Some(most_threads_of_single_rows(op, element, bits)),
+            only_later: true,
+            ..production(name, rest)
+        };
+    }
     KernelTraits {
         // Rows have a barrier behind the table of the dimensions, one where a team of warps meets,
         // and, unless the order of the elements does not matter, two where such a team combines
@@ -235,13 +244,11 @@ fn rows(name: &str, rest: &str, has_table: bool) -> KernelTraits {
     }
 }
 
-/// The traits of `rows_<op>_<type>_single`, which only later devices have. The one barrier is where
-/// the warps of a row meet. Most of these kernels fit into 48 registers for each thread, with which
-/// a multiprocessor has room for five blocks of 256 threads. Others would spill, and get 64.
-fn single_rows(name: &str, rest: &str) -> KernelTraits {
-    let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
-    let bits: Option<u32> = element.trim_start_matches(char::is_alphabetic).parse().ok();
-    let most_threads = match (op, element) {
+/// The bound for rows of which each warp has a single tile, for elements of so many bits. Most of
+/// these kernels fit into 48 registers for each thread, with which a multiprocessor has room for
+/// five blocks of 256 threads. Others would spill, and get 64.
+fn most_threads_of_single_rows(op: &str, element: &str, bits: Option<u32>) -> u32 {
+    match (op, element) {
         ("logsumexp", "f64") => 512,
         // On sm_120 the products of 64 bits need more registers than those of floats.
         ("sumsq", "u128") | ("moments", "i32" | "u32") => 768,
@@ -254,12 +261,6 @@ fn single_rows(name: &str, rest: &str) -> KernelTraits {
         | ("within", "u64") => 1024,
         _ if op.starts_with("arg") || bits == Some(128) => 1024,
         _ => 1280,
-    };
-    KernelTraits {
-        barriers: Some(1),
-        most_threads: Some(most_threads),
-        only_later: true,
-        ..production(name, rest)
     }
 }
 
@@ -456,6 +457,20 @@ mod tests {
         assert_eq!((whole.element, rows.element), (None, None));
         assert!(has_rounds("made_sum_f16") && !has_rounds("maderows_sum_f16"));
         assert!(is_production("made_sum_f16") && is_production("maderows_sum_f16"));
+    }
+
+    #[test]
+    fn rows_of_few_tiles_have_a_kernel_for_later_devices() {
+        for family in ["rows", "maderows"] {
+            let of = |end| traits(&format!("{family}_sum_f32{end}"));
+            let (all, single) = (of(""), of("_single"));
+            assert_eq!(all.module, single.module);
+            assert_eq!((all.only_later, single.only_later), (false, true));
+            assert_eq!((all.barriers, single.barriers), (Some(4), Some(1)));
+            // The bound of the one is not the other's.
+            assert_eq!((single.most_threads, single.later_most_threads), (Some(1280), None));
+            assert!(all.most_threads != single.most_threads && all.later_most_threads.is_some());
+        }
     }
 
     #[test]

@@ -20,9 +20,6 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 #[derive(Debug)]
 pub struct EmbeddedKernel {
     name: &'static str,
-    /// The name of the second entry of the same PTX, if an image has one: for small inputs, or for
-    /// rows of which each warp has a single tile.
-    single: Option<&'static str>,
     images: &'static [Image],
 }
 
@@ -33,8 +30,8 @@ struct Image {
     capability: (u32, u32),
     /// The length of the PTX, in bytes.
     text_bytes: usize,
-    /// Whether the PTX has the second entry.
-    has_single: bool,
+    /// The name of the second entry of the PTX, if it has one.
+    single: Option<&'static str>,
     /// The PTX, compressed by deflate, or by LZMA with the feature `compact`.
     packed: &'static [u8],
 }
@@ -48,7 +45,7 @@ impl EmbeddedKernel {
     /// The name of the second entry, if the PTX for a device of this compute capability has one:
     /// for small inputs, or for rows of which each warp has a single tile.
     pub fn single(&self, capability: (u32, u32)) -> Option<&'static str> {
-        self.single.filter(|_| self.image(capability).is_some_and(|image| image.has_single))
+        self.image(capability)?.single
     }
 
     /// The least compute capability that runs this kernel, major and minor.

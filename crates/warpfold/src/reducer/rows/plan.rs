@@ -109,18 +109,13 @@ impl Tile {
     /// Whether the kernel takes it of which each warp has a single tile, if there are so many rows
     /// of `length` elements of `bytes` bytes.
     pub(super) fn is_single(&self, rows: u64, length: u64, bytes: u64) -> bool {
-        match self.staging {
-            Staging::ShortRows => true,
-            Staging::PlainPiece => {
-                let tiles = length.div_ceil(self.steps.max(1)).max(1);
-                // Beyond a cache, warps must not have much smaller tiles than others: 65472 rows of
-                // 1025 take 63 us in the other kernel, and 69 us here (H200, attempt 128).
-                let are_even = 2 * tiles * self.steps <= 3 * length;
-                let is_cached = rows.saturating_mul(length.saturating_mul(bytes)) <= CACHED;
-                tiles <= MOST_SINGLE_TILES && (are_even || is_cached)
-            }
-            _ => false,
-        }
+        let is_plain = matches!(self.staging, Staging::PlainPiece | Staging::ShortRows);
+        let tiles = length.div_ceil(self.steps.max(1)).max(1);
+        // Beyond a cache, warps must not have much smaller tiles than others: 65472 rows of 1025
+        // take 63 us in the other kernel, and 69 us here (H200, attempt 128).
+        let are_even = 2 * tiles * self.steps <= 3 * length;
+        let is_cached = rows.saturating_mul(length.saturating_mul(bytes)) <= CACHED;
+        is_plain && tiles <= MOST_SINGLE_TILES && (are_even || is_cached)
     }
 }
 
