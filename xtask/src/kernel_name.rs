@@ -3,8 +3,7 @@
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `finish_<what>`
 //! for the kernels behind reductions, and, for the production kernels, `reduce_<op>_<type>`,
 //! `rows_<op>_<type>`, `segments_<op>_<type>`, `bins_<op>_<type>`, `runs_<what>_<type>`,
-//! `keyed_<op>_<type>`, `left_<op>_<type>`, `made_<op>_<type>`, `maderows_<op>_<type>`,
-//! `fused_<op>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
+//! `keyed_<op>_<type>`, `made_<op>_<type>`, `maderows_<op>_<type>`, `fused_<op>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -20,8 +19,6 @@ const SEGMENTS: &str = "segments_";
 const RUNS: &str = "runs_";
 /// The prefix of the names of production kernels that reduce runs of keys.
 const KEYED: &str = "keyed_";
-/// The prefix of the names of production kernels that reduce what those leave over.
-const LEFT: &str = "left_";
 /// The prefix of the names of production kernels for bins.
 const BINS: &str = "bins_";
 /// The prefix of the names of production kernels that make results for whole arrays.
@@ -72,7 +69,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         }
         return rows(name, rest, true);
     }
-    if let Some(rest) = name.strip_prefix(SEGMENTS).or_else(|| name.strip_prefix(LEFT)) {
+    if let Some(rest) = name.strip_prefix(SEGMENTS) {
         return rows(name, rest, false);
     }
     if let Some(rest) = name.strip_prefix(KEYED) {
@@ -135,7 +132,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
     let prefixes = [
-        PRODUCTION, ROWS, SEGMENTS, RUNS, KEYED, LEFT, BINS, MADE, MADE_ROWS, FUSED, EXCHANGE,
+        PRODUCTION, ROWS, SEGMENTS, RUNS, KEYED, BINS, MADE, MADE_ROWS, FUSED, EXCHANGE,
         DIRECT,
     ];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -310,12 +307,9 @@ fn runs(name: &str, rest: &str) -> KernelTraits {
 
 /// The traits of `keyed_<op>_<type>`.
 fn keyed(name: &str, rest: &str) -> KernelTraits {
-    // There are barriers behind the arrival of the keys, and on both sides of the counts of heads.
-    // A tile has one behind its arrival, one behind its closing, and one behind its end, and the
-    // block that adds up has one. The bound
-    // leaves a thread as many registers as if nine blocks share a multiprocessor, for which there
-    // is shared memory.
-    KernelTraits { barriers: Some(7), most_threads: Some(9 * 128), ..production(name, rest) }
+    // The bound leaves a thread as many registers as if six blocks share a multiprocessor, for
+    // which there is shared memory.
+    KernelTraits { barriers: Some(41), most_threads: Some(6 * 160), ..production(name, rest) }
 }
 
 /// The traits of `bins_<op>_<type>`.
@@ -561,9 +555,7 @@ mod tests {
             ("runs_keys_u128", Some("keys"))
         );
         let traits = super::traits("keyed_sum_f32");
-        assert_eq!((traits.module.as_str(), traits.most_threads), ("keyed_sum_f32", Some(1152)));
-        let [left, segments] = ["left_sum_f32", "segments_sum_f32"].map(super::traits);
-        assert_eq!(left.later_most_threads, segments.later_most_threads);
+        assert_eq!((traits.module.as_str(), traits.most_threads), ("keyed_sum_f32", Some(960)));
         let traits = super::traits("bins_sum_f32");
         assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
         assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));

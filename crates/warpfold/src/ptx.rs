@@ -3,8 +3,8 @@
 //!
 //! A kernel is `ptx::<family>::<operation>::<type>`, for example `ptx::reduce::sum::f32`, and its
 //! name in the PTX is `<family>_<operation>_<type>`. The families are `reduce`, for whole arrays,
-//! `rows`, `segments` and `bins`, `runs`, which find segments, `keyed` and `left`, which reduce
-//! runs of keys, and `made` and `maderows`, which make results for whole arrays and rows.
+//! `rows`, `segments` and `bins`, `runs`, which find segments, `keyed`, which reduce runs of keys,
+//! and `made` and `maderows`, which make results for whole arrays and rows.
 
 #![allow(clippy::unreadable_literal, reason = "the build script writes lengths without separators")]
 

@@ -530,14 +530,14 @@ macro_rules! segments {
             static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
-            let boundaries = $crate::segments::Boundaries::<false> {
+            let boundaries = $crate::segments::Boundaries {
                 source: boundaries, log, count, counted, elements, spans, density, task, width,
-                ranges, cost, status, records: ::core::ptr::null_mut(),
+                ranges, cost, status,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<_, $op, _>(input, output, slots, lists, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, lists, boundaries) }
         }
     )*};
 }
@@ -569,7 +569,6 @@ macro_rules! keyed {
             source: *const u8,
             key_log: u32,
             count: u64,
-            window: u32,
             unique: *mut u8,
             offsets: *mut u32,
             log: u32,
@@ -577,66 +576,11 @@ macro_rules! keyed {
             words: *mut u64,
         ) {
             $crate::__count!(_COUNT: $op => $raw);
-            let keys = $crate::keyed::Keys { source, log: key_log, count, window };
+            let keys = $crate::keyed::Keys { source, log: key_log, count };
             let outputs = $crate::keyed::Outputs { unique, offsets, log, runs };
             let input = $crate::__source!(input);
             // SAFETY: the caller's contract is the callee's.
             unsafe { $crate::keyed::keyed::<_, $op>(input, output, keys, outputs, words) }
-        }
-    )*};
-}
-
-/// Stamps out kernels that reduce the runs which a kernel of [`keyed!`](crate::keyed!) has left
-/// over.
-///
-/// Each line is `name: element = operation => raw result;`.
-///
-/// ```
-/// use warpfold_device::op::sum::Sum;
-///
-/// warpfold_device::left! {
-///     sum_of_rest_f32: f32 = Sum<f32> => f32;
-/// }
-/// ```
-#[macro_export]
-macro_rules! left {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty;)*) => {$(
-        #[doc = concat!("`", stringify!($op), "` of each run that was left over.")]
-        ///
-        /// # Safety
-        /// The launch keeps [its contract](mod@warpfold_device::keyed#the-launchs-contract).
-        #[$crate::cuda_std::kernel]
-        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            input: *const $t,
-            output: *mut $raw,
-            slots: *mut u64,
-            records: *mut u64,
-            offsets: *const u32,
-            log: u32,
-            elements: u64,
-            task: u32,
-            width: u32,
-            windows: u32,
-        ) {
-            use ::core::mem::MaybeUninit;
-            use ::core::ptr;
-
-            $crate::__count!(_COUNT: $op => $raw);
-            const WORDS: usize = $crate::segments::list_words::<$op>();
-            #[$crate::cuda_std::address_space(shared)]
-            static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
-
-            let spans = $crate::segments::Spans { begins: ptr::null(), log: 0, elements };
-            // The boundaries are right, and no range is searched for.
-            let boundaries = $crate::segments::Boundaries::<true> {
-                source: offsets, log, count: 0, counted: ptr::null(), elements, spans, density: 0.0,
-                task, width, ranges: windows, cost: 0, status: ptr::null_mut(), records,
-            };
-            let lists = (&raw mut LISTS).cast::<u32>();
-            let input = $crate::__source!(input);
-            // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<_, $op, _>(input, output, slots, lists, boundaries) }
         }
     )*};
 }

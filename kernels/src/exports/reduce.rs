@@ -174,7 +174,6 @@ macro_rules! kernels {
     (@stamp keyed $op:ident $t:ident ($raw:ty) ()) => {
         pastey::paste! {
             warpfold_device::keyed! { [<keyed_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
-            warpfold_device::left! { [<left_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw; }
         }
     };
     (@stamp pairs $op:ident $t:ident ($raw:ty) ($($loads:tt)*)) => {

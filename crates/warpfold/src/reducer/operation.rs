@@ -122,17 +122,8 @@ pub(super) mod private {
         const SEGMENTS: &'static EmbeddedKernel;
         /// The kernel that sums segments again where the first one has no proof of a sum.
         const REPAIR_SEGMENTS: Option<&'static EmbeddedKernel> = None;
-        /// The kernels for runs of keys, if the operation has some of its own.
-        const KEYED: Option<KeyedKernels> = None;
-    }
-
-    /// The kernels of an operation for runs of keys.
-    #[derive(Clone, Copy)]
-    pub struct KeyedKernels {
-        /// The kernel that finds the runs and reduces them.
-        pub windows: &'static EmbeddedKernel,
-        /// The kernel that reduces what the first one leaves over.
-        pub left: &'static EmbeddedKernel,
+        /// The kernel for runs of keys, if the operation has one of its own.
+        const KEYED: Option<&'static EmbeddedKernel> = None;
     }
 
     /// The kernel of the same operation for bins.
@@ -249,7 +240,7 @@ pub(super) const fn compared_bytes<T>() -> usize {
 /// Names the kernels `reduce_<name>_<type>`, `fused_<name>_<type>`, `rows_<name>_<type>` and
 /// `segments_<name>_<type>` of an operation for each type of elements, or only the first after
 /// `whole`, all but the last after `pairs`, and `made_<name>_<type>` and `maderows_<name>_<type>`
-/// after `made`. After `keyed` there are also `keyed_<name>_<type>` and `left_<name>_<type>`. `i64
+/// after `made`. After `keyed` there is also `keyed_<name>_<type>`. `i64
 /// as u64` means that `i64` uses the kernel of `u64`, because both kernels would give the same
 /// bits.
 macro_rules! kernels {
@@ -292,11 +283,8 @@ macro_rules! kernels {
             impl $crate::reducer::operation::private::SegmentKernel<$type> for $op {
                 const SEGMENTS: &'static $crate::ptx::EmbeddedKernel =
                     $crate::reducer::operation::kernels!(@ segments $name $type $($same)?);
-                const KEYED: Option<$crate::reducer::operation::private::KeyedKernels> =
-                    Some($crate::reducer::operation::private::KeyedKernels {
-                        windows: $crate::reducer::operation::kernels!(@ keyed $name $type $($same)?),
-                        left: $crate::reducer::operation::kernels!(@ left $name $type $($same)?),
-                    });
+                const KEYED: Option<&'static $crate::ptx::EmbeddedKernel> =
+                    Some($crate::reducer::operation::kernels!(@ keyed $name $type $($same)?));
             }
         )*
     };

@@ -66,7 +66,6 @@ pub(crate) use boundaries::{Found, load};
 
 use crate::Reduction;
 use crate::item::Item;
-use crate::keyed::records::Left;
 use crate::rows::finish::{Meeting, post};
 use crate::rows::{PART_BYTES, index, tree};
 use crate::source::OneArray;
@@ -122,20 +121,19 @@ pub const fn list_words<R: Reduction>() -> usize {
     if R::IN_ANY_ORDER { WARPS * list_words_of_warp::<R>() } else { 1 }
 }
 
-/// Reduces segments, or, if `LEFT`, those that another kernel has left over. This is the whole body
-/// of a kernel that [`segments!`](crate::segments!) or [`left!`](crate::left!) stamps out. If the
-/// order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has room for one of
-/// each lane, and one more of each warp.
+/// Reduces segments. This is the whole body of a kernel that [`segments!`](crate::segments!) stamps
+/// out. If the order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has room
+/// for one of each lane, and one more of each warp.
 ///
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
-pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
+pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     lists: *mut u32,
-    boundaries: Boundaries<LEFT>,
+    boundaries: Boundaries,
 ) {
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
@@ -151,20 +149,6 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
         let room = Room::of::<R>(shared, lists, warp_of_block, lane);
         grid::wait_for_dependencies();
 
-        if LEFT {
-            let warps = thread::grid_dim_x() * WARPS as u32;
-            let has_task =
-                |range: u32, base: u64| boundaries.task_of::<S::Element>(range, base).is_some();
-            let mut left =
-                Left::take(boundaries.records, range, warps, boundaries.ranges, has_task);
-            while let Some((range, found)) = left.next() {
-                control::keep_rolled();
-                work::<S, R, LEFT>(input, output, slots, room, boundaries, range, found);
-                // What is left over next takes the place of this.
-                warp::sync_warp(u32::MAX);
-            }
-            return;
-        }
         let mut boundaries = boundaries;
         if boundaries.must_be_counted() {
             boundaries = boundaries.counted::<S::Element>();
@@ -173,7 +157,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
             }
         }
         let found = boundaries.find::<S::Element>(range, lane);
-        work::<S, R, LEFT>(input, output, slots, room, boundaries, range, found);
+        work::<S, R>(input, output, slots, room, boundaries, range, found);
     }
 }
 
@@ -228,31 +212,28 @@ impl Room {
 /// The whole warp calls this, with memory of its own. The launch keeps [its
 /// contract](self#the-launchs-contract).
 #[inline(always)]
-unsafe fn work<S: OneArray, R: Reduction<Source = S>, const LEFT: bool>(
+unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     room: Room,
-    boundaries: Boundaries<LEFT>,
+    boundaries: Boundaries,
     range: u32,
     found: Found,
 ) {
     let Room { buffer, stack, longer, waiting, lane, .. } = room;
     let ring = Ring { words: room.ring, log: boundaries.log - 2, lane };
-    let Found { base, count, done, is_begin } = found;
+    let Found { base, count } = found;
     // SAFETY: the caller's contract. All branches around collective calls are the same in all lanes
     // of a warp.
     unsafe {
         let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: done + 1, begin: 0, brought: done + 1 };
+        let mut next = Next { segment: 1, begin: 0, brought: 1 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
-        next.begin = boundaries.load(base.wrapping_add(1) + u64::from(done));
-        let mut tile = None;
-        if is_begin {
-            tile = boundaries.task_of::<S::Element>(range, base);
-        }
+        next.begin = boundaries.load(base.wrapping_add(1));
+        let mut tile = boundaries.task_of::<S::Element>(range, base);
         if tile.is_none() {
             copy::wait();
             warp::sync_warp(u32::MAX);
@@ -324,8 +305,8 @@ fn slot(range: u32, task: u32) -> u64 {
 
 /// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-struct Warp<const LEFT: bool> {
-    boundaries: Boundaries<LEFT>,
+struct Warp {
+    boundaries: Boundaries,
     slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
@@ -339,7 +320,7 @@ struct Warp<const LEFT: bool> {
     lane: u32,
 }
 
-impl<const LEFT: bool> Warp<LEFT> {
+impl Warp {
     /// What the warp needs to meet the others of a segment of so many tasks.
     #[inline(always)]
     fn meeting(&self, tasks: u32) -> Meeting {
@@ -446,7 +427,7 @@ impl<const LEFT: bool> Warp<LEFT> {
     }
 }
 
-impl<const LEFT: bool> Neighbours for Warp<LEFT> {
+impl Neighbours for Warp {
     #[inline(always)]
     fn lane(&self) -> u32 {
         self.lane

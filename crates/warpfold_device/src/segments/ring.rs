@@ -47,10 +47,10 @@ impl Ring {
     /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
     /// next one are still needed.
     #[inline(always)]
-    pub(super) unsafe fn bring<const LEFT: bool>(
+    pub(super) unsafe fn bring(
         self,
         next: &mut Next,
-        boundaries: &Boundaries<LEFT>,
+        boundaries: &Boundaries,
         base: u64,
         count: u32,
     ) {

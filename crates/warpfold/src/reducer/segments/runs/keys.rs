@@ -1,6 +1,6 @@
 //! Runs of equal neighbouring keys.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
@@ -15,6 +15,7 @@ use super::{
     super::{
         super::{
             Error, Input, Item, SegmentOperation, Single,
+            engine::Cache,
             input::{DeviceInput, Operand, Owner, Place, check_lengths, on_device},
             output::{DeviceOutput, Target},
         },
@@ -22,7 +23,6 @@ use super::{
     },
     PendingRuns, RunReducer, check_room, check_width,
     find::Outputs,
-    keyed::Keyed,
     lengths_of,
 };
 
@@ -322,8 +322,8 @@ impl Device {
         operation: O,
     ) -> Result<RunReducer<KeysOf<K>, T, O>, Error> {
         let reducer = RunReducer::new(self, const { kernel::<K>() }, operation)?;
-        let keyed = const { O::KEYED }.map(|kernels| Keyed::new(self, kernels)).transpose()?;
-        Ok(RunReducer { keyed: keyed.map(Arc::new), ..reducer })
+        let engine = |kernel| self.attached::<Cache>().engine(self, kernel, 0);
+        Ok(RunReducer { keyed: const { O::KEYED }.map(engine).transpose()?, ..reducer })
     }
 
     /// Reduces the values of each run of equal neighbouring [keys](Key), and waits for the results.

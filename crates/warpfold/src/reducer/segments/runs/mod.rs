@@ -20,8 +20,6 @@ use super::{
     Offset, SegmentReducer,
 };
 
-use keyed::Keyed;
-
 pub use flags::{Flags, Runs};
 pub use keys::{DeviceKeys, Key, KeyRuns, Keys, KeysOf};
 pub use lengths::Lengths;
@@ -60,8 +58,8 @@ pub struct RunReducer<B, T, O> {
     /// The kernel that finds where segments begin.
     finder: Arc<Engine>,
     segments: SegmentReducer<T, O>,
-    /// The kernels that do both for keys, if the operation has them.
-    keyed: Option<Arc<Keyed>>,
+    /// The kernel that does both for keys, if the operation has one.
+    keyed: Option<Arc<Engine>>,
     by: PhantomData<fn() -> B>,
 }
 
