@@ -342,14 +342,6 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             _ => 8,
         };
     }
-    if name.starts_with("left_") {
-        // The warps that share a long run meet as the blocks of a row do.
-        return match arch {
-            "sm_90" | "sm_100" => 28,
-            "sm_120" => 60,
-            _ => 0,
-        };
-    }
     // A multiprocessor of sm_120 has shared memory for fewer warps than one of sm_90, but the PTX
     // is the same. So its bound lets these kernels spill there, though registers would be free.
     if is_one_of(&["segments_", "bins_"]) {
@@ -537,7 +529,6 @@ ptxas info    : Used 255 registers, used 0 barriers
         assert_eq!(["sm_90", "sm_120"].map(|arch| most_spilled("rows_sum_f32", arch)), [8, 144]);
         assert_eq!(["sm_75", "sm_120"].map(|arch| most_spilled("rows_sum_i128", arch)), [52, 144]);
         assert_eq!(["sm_90", "sm_100"].map(|arch| most_spilled("rows_maxabs_i8", arch)), [216; 2]);
-        assert_eq!(["sm_75", "sm_90"].map(|arch| most_spilled("left_sum_f32", arch)), [0, 28]);
         let top = ["segments_top8_f64", "segments_top8_f32"];
         assert_eq!(top.map(|name| most_spilled(name, "sm_120")), [48, 0]);
         assert_eq!(["sm_90", "sm_120"].map(|arch| most_spilled("made_moments_f32", arch)), [0, 40]);

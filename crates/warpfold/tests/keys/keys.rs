@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use rand::Rng;
 use warpfold::{ArgMax, Device, Key, Sum};
 
-use super::{bits, kinds_of_lengths, seed::random, sums, support::devices, values};
+use super::{bits, kinds_of_lengths, order, seed::random, sums, support::devices, values};
 
 /// The first key of each run, and the number of elements of each run.
 fn runs<K: Copy + PartialEq>(keys: &[K]) -> (Vec<K>, Vec<u64>) {
@@ -27,7 +27,12 @@ fn check<K: Key + PartialEq + Debug>(device: &Device, keys: &[K], name: &str) {
     let (unique, counts) = runs(keys);
     assert_eq!(found.counts, counts, "{name}: counts");
     assert_eq!(found.keys, unique, "{name}: keys");
-    assert_eq!(bits(&found.results), sums(&values, &counts), "{name}: sums");
+    // Sums have a kernel of their own for keys, unless these are long.
+    let expected = match size_of::<K>() {
+        ..=8 => bits(&order::sums(&values, &counts, size_of::<K>())),
+        _ => sums(&values, &counts),
+    };
+    assert_eq!(bits(&found.results), expected, "{name}: sums");
 }
 
 /// The keys of runs of these lengths. Neighbouring runs differ in one byte only.
@@ -48,8 +53,8 @@ where
         for (name, lengths) in kinds_of_lengths() {
             let (keys, name) = (keys::<N>(&lengths), format!("{N} bytes, {name}"));
             check(&device, &keys, &name);
-            // Sums have kernels of their own for keys. `ArgMax` has none, so that the kernel which
-            // only finds runs is tested too.
+            // `ArgMax` has no kernel of its own for keys, so that the one which only finds runs is
+            // tested too.
             let found = device.reduce_by_key(&keys, &values(keys.len()), ArgMax).unwrap();
             assert_eq!((found.keys, found.counts), runs(&keys), "{name}: runs");
         }
@@ -81,11 +86,11 @@ fn keys_of_16_bytes() {
     check_size::<16>();
 }
 
-/// A tile has 8192 keys, and a warp an eighth of it.
+/// A tile has 1920 keys of up to 4 bytes or 960 of 8 bytes, and a warp a fifth of it. A tile of the kernel that only finds runs has 8192, and a warp an eighth.
 #[test]
 fn the_edges_of_warps_and_tiles() {
     for device in devices() {
-        for edge in [1usize, 32, 128, 512, 1024, 4096, 8192, 16384] {
+        for edge in [1usize, 6, 12, 32, 192, 384, 512, 960, 1024, 1920, 3840, 4096, 8192, 16384] {
             for n in [edge - 1, edge, edge + 1] {
                 let name = |what: &str| format!("{n} keys, {what}");
                 check(&device, &vec![7u32; n], &name("one run"));
@@ -146,29 +151,40 @@ fn mixed<K>(n: usize, key: impl Fn(u32) -> K) -> Vec<K> {
     runs.take(n).map(key).collect()
 }
 
-/// Up to 8192 keys of 16 bytes for each multiprocessor have kernels of their own. If there is one
-/// key more, other kernels reduce the array, with the same results. (The limit for shorter keys is
-/// higher, and a test of so many would take long on the simulator.)
+/// Many tiles: of several groups, and more of them than blocks.
 #[test]
-fn around_the_most_keys_of_a_small_array() {
+fn more_tiles_than_blocks() {
     for device in devices() {
-        let most = 8192 * device.class().multiprocessors() as usize;
-        let keys = mixed(most + 1, |i| u128::from(i) << 64);
-        check(&device, &keys[..most], "the most keys");
-        check(&device, &keys, "one key more");
+        let blocks = 5 * device.class().multiprocessors() as usize;
+        for tiles in [blocks - 1, blocks, 2 * blocks + 7] {
+            let n = tiles * 960 + 1;
+            check(&device, &mixed(n, |i| u64::from(i) << 32), &format!("{tiles} tiles"));
+            // One run goes from the first group to the last one.
+            let keys: Vec<u64> = (0..n as u64).map(|i| i.clamp(500, n as u64 - 500)).collect();
+            check(&device, &keys, &format!("{tiles} tiles, a long run"));
+        }
     }
 }
 
-/// The more keys there are, the larger are the windows of keys that a block takes: from 512 to
-/// 4096.
+/// The bits of a run depend on its elements and on its place, not on its neighbours.
 #[test]
-fn windows_of_each_size() {
+fn neighbours_do_not_change_the_bits_of_a_run() {
     for device in devices() {
-        let windows = 4 * device.class().multiprocessors() as usize;
-        for n in [windows << 10, windows << 11, windows << 13] {
-            for n in [n - 1, n] {
-                check(&device, &mixed(n, |i| i), &format!("{n} keys"));
-            }
+        let (first, length, n) = (1000, 5000, 9000);
+        let values = values(n);
+        let run = |neighbours: u32| {
+            let mut values = values.clone();
+            let is_run = |i: usize| (first..first + length).contains(&i);
+            let keys: Vec<u32> =
+                (0..n).map(|i| if is_run(i) { u32::MAX } else { i as u32 / neighbours }).collect();
+            (0..n).filter(|&i| !is_run(i)).for_each(|i| values[i] *= neighbours as f32);
+            let found = device.reduce_by_key(&keys, &values, Sum).unwrap();
+            let at = found.keys.iter().position(|&key| key == u32::MAX).unwrap();
+            found.results[at].to_bits()
+        };
+        let alone = run(u32::MAX);
+        for neighbours in [1, 2, 33, 700] {
+            assert_eq!(run(neighbours), alone, "neighbours of {neighbours}");
         }
     }
 }

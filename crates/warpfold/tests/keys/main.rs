@@ -18,6 +18,7 @@ mod flags;
 mod keys;
 mod lengths;
 mod operations;
+mod order;
 
 use rand::Rng;
 use warpfold::{BitOr, Device, RawSlice, Stream, device::WORKSPACE_BYTES};

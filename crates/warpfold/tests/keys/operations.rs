@@ -74,10 +74,11 @@ fn sums_and_extremes_of_runs_are_those_of_segments() {
             check_all::<u32>(&device, &lengths, &name, || random.random());
             check_all::<i64>(&device, &lengths, &name, || random.random());
             check_all::<u64>(&device, &lengths, &name, || random.random());
-            // One value of a thousand is a NaN.
+            // One value of a thousand is a NaN. All sums are exact, because those of runs of keys
+            // have another order than those of segments.
             let mut float = || match random.random_range(0..1000) {
                 0 => f32::NAN,
-                _ => random.random_range(-9.0..9.0),
+                _ => random.random_range(-36..36) as f32 / 4.0,
             };
             check_all::<f16>(&device, &lengths, &name, || f16::from_f32(float()));
             check_all::<bf16>(&device, &lengths, &name, || bf16::from_f32(float()));

@@ -53,7 +53,7 @@ use crate::words::Words;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
 use cuda_std::{address_space, thread};
-use numbers::Workspace;
+use numbers::{Workspace, block_sum};
 use open::Record;
 use tile::{Lane, Layout};
 
@@ -64,15 +64,11 @@ pub const THREADS: u32 = 160;
 const WARPS: usize = (THREADS / WARP) as usize;
 
 /// How many elements a lane has of a tile, if the longer one of a key and a value has `bytes`
-/// bytes. Four bytes make an odd number of 16 bytes for each lane, so that neighbouring lanes read
-/// different banks.
+/// bytes. So a lane has at most three packs of 16 bytes. The number is odd so that neighbouring
+/// lanes read different banks.
 #[must_use]
 pub const fn items(bytes: usize) -> usize {
-    match bytes {
-        0..=4 => 12,
-        5..=8 => 6,
-        _ => 4,
-    }
+    if bytes <= 4 { 12 } else { 6 }
 }
 
 /// Bytes of dynamic shared memory for keys, values and accumulators of so many bytes.
@@ -87,6 +83,10 @@ pub const fn shared_bytes(key: usize, value: usize, acc: usize) -> usize {
 pub const fn words(tiles: u32, acc_words: usize) -> usize {
     Workspace::words(tiles, acc_words)
 }
+
+/// The thread that joins the parts of runs that cross warps: one of the last warp, because the first
+/// one has other work at that time.
+const LAST: u32 = THREADS - WARP;
 
 /// In place of the number of a tile: there is none.
 const NONE: u32 = u32::MAX;
@@ -108,7 +108,7 @@ static mut TICKET: MaybeUninit<u32> = MaybeUninit::uninit();
 pub struct Keys {
     /// The first key.
     pub source: *const u8,
-    /// 2 to this number are the bytes of a key: 1 to 16.
+    /// 2 to this number are the bytes of a key: 1 to 8.
     pub log: u32,
     /// The number of keys.
     pub count: u64,
@@ -149,8 +149,7 @@ pub unsafe fn keyed<S: OneArray, R: Reduction<Source = S>>(
             0 => reduce::<u8, S, R>(input, output, keys, out, words),
             1 => reduce::<u16, S, R>(input, output, keys, out, words),
             2 => reduce::<u32, S, R>(input, output, keys, out, words),
-            3 => reduce::<u64, S, R>(input, output, keys, out, words),
-            _ => reduce::<u128, S, R>(input, output, keys, out, words),
+            _ => reduce::<u64, S, R>(input, output, keys, out, words),
         };
         open::close::<R>(workspace, job, ticket, output, input);
     }
@@ -158,14 +157,11 @@ pub unsafe fn keyed<S: OneArray, R: Reduction<Source = S>>(
 
 /// A tile whose results are in shared memory and wait for the numbers of the tiles before.
 #[derive(Clone, Copy)]
-struct Waiting<A> {
+struct Waiting {
     /// The tile's number.
     tile: u32,
     /// The number of runs that begin in the tile.
     count: u32,
-    /// In thread 0, what is known of the run that is open at the tile's begin, and of the one that
-    /// is open at its end.
-    ends: [A; 2],
 }
 
 /// Reduces the values of runs of keys of type `K`, except what crosses tiles. Returns the workspace,
@@ -184,13 +180,13 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
     let tid = thread::thread_idx_x();
     let layout = Layout::<K, S::Element, R::Acc>::new();
     let whole = Layout::<K, S::Element, R::Acc>::TILE;
-    let (source, unique) = (keys.source.cast::<K>(), out.unique.cast::<K>());
+    let source = keys.source.cast::<K>();
     let workspace = Workspace { words, tiles: keys.count.div_ceil(whole.into()) as u32 };
     let (counts, ticket) = ((&raw mut COUNTS).cast::<u32>(), (&raw mut TICKET).cast::<u32>());
     // The tile that has been copied, the one behind it, and the one whose results wait. In the first
     // turn there is only the one behind.
     let mut next = NONE;
-    let mut waiting = Waiting { tile: NONE, count: 0, ends: [R::identity(); 2] };
+    let mut waiting = Waiting { tile: NONE, count: 0 };
     // The runs of the tiles up to `seen` are added up.
     let (mut before, mut seen) = (0, 0);
     // SAFETY: barriers separate the threads that write shared memory from those that read it. All
@@ -198,6 +194,8 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
     // launch's contract.
     unsafe {
         let mut after = workspace.first_ticket(ticket);
+        // The tile behind that, which thread 0 has asked for. The answer takes its time.
+        let mut claimed = NONE;
         loop {
             control::keep_rolled();
             // Without this the compiler makes a copy of the loop for each of its turns.
@@ -205,18 +203,18 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
             let first = u64::from(next) * u64::from(whole);
             let mut lane = Lane::<K, S>::empty(input);
             if is_next {
-                // The first thread looks at the key before the tile, and asks for the tile behind.
+                // The first thread looks at the key before the tile.
                 let mut last = K::Word::default();
-                if tid == 0 {
-                    *ticket = workspace.ticket();
-                    if next > 0 {
-                        last = source.wrapping_add(first as usize - 1).read().word();
-                    }
+                if tid == 0 && next > 0 {
+                    last = source.wrapping_add(first as usize - 1).read().word();
                 }
                 copy::wait();
                 thread::sync_threads();
                 lane = layout.lane(input, last, keys.count - first, next == 0);
                 lane.count_in(counts);
+                if tid == 0 {
+                    *ticket = claimed;
+                }
             }
             thread::sync_threads();
             let (mut rank, mut count) = (0, 0);
@@ -229,28 +227,22 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
             }
             if after < workspace.tiles {
                 layout.stage(source, input.address(), keys.count, after);
+                if tid == 0 {
+                    claimed = workspace.ticket();
+                }
             }
             if control::opaque(waiting.tile) < workspace.tiles {
-                let Waiting { tile, count, ends } = waiting;
-                let shares = (&raw mut SHARES).cast();
-                before += numbers::block_sum(workspace.between(seen, tile), shares);
-                seen = tile;
+                let Waiting { tile, count } = waiting;
                 let first = u64::from(tile) * u64::from(whole);
-                let mut run = tid;
-                while run < count {
-                    control::keep_rolled();
-                    let (key, place) = layout.run(run);
-                    let number = before + u64::from(run);
-                    unique.wrapping_add(number as usize).write(key);
-                    write_offset(out.offsets, out.log, number, first + u64::from(place));
-                    // The run that is open at the begin of the tile is not whole here.
-                    if run > 0 {
-                        let acc = *layout.results.add(run as usize);
-                        write::<R>(acc, output, number - 1, input);
-                    }
-                    run += THREADS;
+                let mut ends = [R::identity(); 2];
+                if tid == LAST {
+                    ends = layout.join::<R>(count, keys.count - first < whole.into());
                 }
-                if tid == 0 {
+                let shares = (&raw mut SHARES).cast();
+                before += block_sum(workspace.between(seen, tile), shares);
+                seen = tile;
+                layout.write::<R>(count, before, first, output, out, input);
+                if tid == LAST {
                     Record { before, count, ends }.leave(workspace, tile);
                     if tile == workspace.tiles - 1 {
                         let runs = before + u64::from(count);
@@ -261,9 +253,8 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
             }
             if is_next {
                 thread::sync_threads();
-                let is_cut = keys.count - first < whole.into();
-                let ends = layout.reduce::<S, R>(&lane, rank, count, is_cut);
-                waiting = Waiting { tile: next, count, ends };
+                layout.reduce::<S, R>(&lane, rank);
+                waiting = Waiting { tile: next, count };
             } else if after >= workspace.tiles {
                 return (workspace, after);
             }

@@ -156,7 +156,7 @@ impl Workspace {
     #[inline(always)]
     pub(super) unsafe fn between(self, from: u32, until: u32) -> u32 {
         let mut sum = 0;
-        let mut first = (from / OF_WORD + thread::thread_idx_x()) * OF_WORD;
+        let mut first = (from / OF_WORD + control::anew_thread_idx_x()) * OF_WORD;
         while first < until {
             control::keep_rolled();
             // The bits of the word that count.
@@ -207,7 +207,7 @@ impl Workspace {
 /// two calls.
 #[inline(always)]
 pub(super) unsafe fn block_sum(share: u32, shares: *mut u32) -> u64 {
-    let tid = thread::thread_idx_x();
+    let tid = control::anew_thread_idx_x();
     // SAFETY: the caller's contract.
     unsafe {
         let of_warp = warp_reduce::<Wrapping>(share, WARP, false);

@@ -186,6 +186,7 @@ pub(super) unsafe fn close<R: Reduction>(
             control::keep_rolled();
             let group = job - workspace.tiles;
             close_group::<R>(workspace, group, output, source);
+            // The barriers from here to the next group also separate its shared memory from this.
             if thread::thread_idx_x() == 0 {
                 *ticket = workspace.is_last_group().into();
             }
@@ -273,8 +274,6 @@ unsafe fn close_group<R: Reduction>(
             let last = if count > 0 { tail } else { R::append(at_tile, lead) };
             write::<R>(last, output, before + u64::from(count) - 1, source);
         }
-        // The shared memory may be written again.
-        thread::sync_threads();
     }
 }
 

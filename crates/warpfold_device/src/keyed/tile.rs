@@ -1,7 +1,7 @@
 //! What a block does with a tile: copies, the elements of a lane, and the runs that it makes of
 //! them.
 
-use super::{THREADS, WARPS, items, scan, shuffle_up};
+use super::{Outputs, THREADS, WARPS, items, scan, shuffle_up};
 use crate::item::{Item, Pack};
 use crate::runs::Bits;
 use crate::source::OneArray;
@@ -12,10 +12,10 @@ use crate::{Position, Reduction};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy};
-use cuda_std::{address_space, shared, thread, warp};
+use cuda_std::{address_space, shared, warp};
 
 /// The most 32-bit words of the keys, or of the values, of a lane.
-const MOST_WORDS: usize = 16;
+const MOST_WORDS: usize = 12;
 
 /// The position of all elements, which no operation looks at.
 const ANYWHERE: Position = Position { block: 0, number: 0 };
@@ -40,7 +40,7 @@ pub(super) struct Layout<K, V, A> {
     values: *mut V,
     unique: *mut K,
     /// The accumulator of the run that ends where each run begins.
-    pub results: *mut A,
+    results: *mut A,
     places: *mut u16,
 }
 
@@ -88,24 +88,36 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
         const WORD: usize = size_of::<u32>();
         /// Elements that a thread asks for at a time.
         const AT_ONCE: usize = 3;
-        let tid = thread::thread_idx_x();
+        let tid = control::anew_thread_idx_x();
         let bytes = Self::TILE as usize * size_of::<T>();
+        let is_aligned = source.addr().is_multiple_of(PACK);
         // SAFETY: the caller's contract.
         unsafe {
-            if source.addr().is_multiple_of(PACK) {
-                let packs = inside * size_of::<T>() as u32 / PACK as u32;
-                each(bytes.div_ceil(PACK * THREADS as usize), |i| {
+            if is_aligned && inside == Self::TILE {
+                let packs = (bytes / PACK) as u32;
+                each(packs.div_ceil(THREADS) as usize, |i| {
                     let at = i as u32 * THREADS + tid;
                     let to = target.cast::<Pack>().wrapping_add(at as usize);
                     let from = source.cast::<Pack>().wrapping_add(at as usize);
+                    let is_there = (i as u32 + 1) * THREADS <= packs || at < packs;
+                    copy::cached_pack_if(to, from, is_there);
+                });
+            } else if is_aligned {
+                let packs = inside * size_of::<T>() as u32 / PACK as u32;
+                let mut at = tid;
+                while at < (bytes / PACK) as u32 {
+                    control::keep_rolled();
+                    let to = target.cast::<Pack>().wrapping_add(at as usize);
+                    let from = source.cast::<Pack>().wrapping_add(at as usize);
                     copy::cached_pack_if(to, from, at < packs);
-                    if at > packs && at < (bytes / PACK) as u32 {
+                    if at > packs {
                         to.write([0; 4]);
                     }
-                });
+                    at += THREADS;
+                }
                 // The pack in which the array ends.
                 let at = packs * T::PER_PACK as u32 + tid;
-                if tid < T::PER_PACK as u32 && at < Self::TILE {
+                if tid < T::PER_PACK as u32 {
                     let is_inside = at < inside;
                     let element = T::load_if(source.wrapping_add(at as usize), is_inside);
                     let nothing = T::element([0; 4], 0);
@@ -159,11 +171,11 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
         left: u64,
         is_first: bool,
     ) -> Lane<K, S> {
-        let tid = thread::thread_idx_x();
+        let tid = control::anew_thread_idx_x();
         let place = tid as usize * Self::ITEMS;
         // SAFETY: the caller's contract.
         unsafe {
-            let keys = Self::words(self.keys);
+            let keys = Self::words(self.keys, tid);
             let mut before = last;
             if tid > 0 {
                 before = (*self.keys.add(place - 1)).word();
@@ -186,7 +198,7 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
                     end = u32::from(place as u32 <= left as u32) << inside;
                 }
             }
-            let values = Self::words(self.values);
+            let values = Self::words(self.values, tid);
             let count = heads.count_ones();
             let until = sum_up_to(count);
             Lane { keys, values, stops: heads | end, count, until, source, key: PhantomData }
@@ -198,9 +210,9 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
     /// # Safety
     /// That of [`lane`](Self::lane).
     #[inline(always)]
-    unsafe fn words<T: Item>(staged: *const T) -> [u32; MOST_WORDS] {
+    unsafe fn words<T: Item>(staged: *const T, tid: u32) -> [u32; MOST_WORDS] {
         let bytes = Self::ITEMS * size_of::<T>();
-        let own = staged.wrapping_add(thread::thread_idx_x() as usize * Self::ITEMS);
+        let own = staged.wrapping_add(tid as usize * Self::ITEMS);
         let mut words = [0; MOST_WORDS];
         // SAFETY: the caller's contract. The elements of a lane begin at a multiple of what is read
         // at a time.
@@ -223,30 +235,22 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
     }
 
     /// Makes runs of the elements of all lanes. `rank` is the number of the lane's first run in the
-    /// tile, and `count` is that of all runs. Returns, in thread 0, what is known of the run that
-    /// is open at the begin of the tile, and of the one that is open at its end.
+    /// tile. Runs that cross warps are not whole yet ([`join`](Self::join)).
     ///
     /// # Safety
     /// The whole block calls this, and a barrier is behind what was done with the runs of the last
-    /// tile. They can be read behind a barrier.
+    /// tile.
     #[inline(always)]
-    pub(super) unsafe fn reduce<S, R>(
-        self,
-        lane: &Lane<K, S>,
-        rank: u32,
-        count: u32,
-        is_cut: bool,
-    ) -> [A; 2]
+    pub(super) unsafe fn reduce<S, R>(self, lane: &Lane<K, S>, rank: u32)
     where
         S: OneArray<Element = V>,
         R: Reduction<Source = S, Acc = A>,
     {
-        let tid = thread::thread_idx_x();
+        let tid = control::anew_thread_idx_x();
         let (warp_of_block, lane_id) = (tid / WARP, tid % WARP);
         let firsts = (&raw mut FIRSTS).cast::<u32>();
         let of_warps = (&raw mut OF_WARPS).cast::<A>();
-        // SAFETY: the caller's contract. Each run belongs to one lane until the barrier, and to
-        // thread 0 then. All branches around collective calls are the same in a warp.
+        // SAFETY: the caller's contract. Each run belongs to one lane. All branches around collective calls are the same in a warp.
         unsafe {
             let heads = warp::warp_vote_ballot(u32::MAX, lane.stops != 0);
             let mut run = R::identity();
@@ -280,45 +284,117 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
             if lane_id == 0 {
                 *firsts.add(warp_of_block as usize) = rank | if heads == 0 { 0 } else { HAS_HEAD };
             }
-            thread::sync_threads();
-            let (mut lead, mut open) = (R::identity(), R::identity());
-            if tid == 0 {
-                let mut is_open = true;
-                each(WARPS, |i| {
-                    let (first, run) = (*firsts.add(i), *of_warps.add(i));
-                    if first & HAS_HEAD == 0 {
-                        open = R::append(open, run);
-                    } else {
-                        let ended = self.results.add((first & !HAS_HEAD) as usize);
-                        open = R::append(open, *ended);
-                        ended.write(open);
-                        if is_open {
-                            lead = open;
-                        }
-                        is_open = false;
-                        open = run;
-                    }
-                });
-                if is_open {
-                    lead = open;
-                }
-                if is_cut {
-                    // The run that ends with the array.
-                    open = *self.results.add(count as usize);
-                }
-            }
-            [lead, open]
         }
     }
 
-    /// The key of a run of the tile that waits, and where the run begins in the tile.
+    /// Puts together the parts of the runs that cross the warps of a tile with `count` runs. Returns
+    /// what is known of the run that is open at the begin of the tile, and of the one that is open
+    /// at its end. `is_cut` tells whether the array ends before the tile would.
+    ///
+    /// One thread takes less time for this than a lane for each warp, because a shuffle takes as
+    /// long as a read of shared memory (bench/NOTEBOOK.md, attempt 130).
     ///
     /// # Safety
-    /// The tile has the run, and a barrier is behind [`reduce`](Self::reduce).
+    /// One thread calls this, behind a barrier behind [`reduce`](Self::reduce).
     #[inline(always)]
-    pub(super) unsafe fn run(self, run: u32) -> (K, u16) {
+    pub(super) unsafe fn join<R: Reduction<Acc = A>>(self, count: u32, is_cut: bool) -> [A; 2] {
+        let firsts = (&raw const FIRSTS).cast::<u32>();
+        let of_warps = (&raw const OF_WARPS).cast::<A>();
+        let (mut lead, mut open) = (R::identity(), R::identity());
+        let mut is_open = true;
         // SAFETY: the caller's contract.
-        unsafe { (*self.unique.add(run as usize), *self.places.add(run as usize)) }
+        unsafe {
+            each(WARPS, |i| {
+                let (first, run) = (*firsts.add(i), *of_warps.add(i));
+                if first & HAS_HEAD == 0 {
+                    open = R::append(open, run);
+                } else {
+                    let ended = self.results.add((first & !HAS_HEAD) as usize);
+                    open = R::append(open, *ended);
+                    ended.write(open);
+                    if is_open {
+                        lead = open;
+                    }
+                    is_open = false;
+                    open = run;
+                }
+            });
+            if is_open {
+                lead = open;
+            }
+            if is_cut {
+                // The run that ends with the array.
+                open = *self.results.add(count as usize);
+            }
+        }
+        [lead, open]
+    }
+
+    /// Writes the keys and the begins of the `count` runs of a tile, and the results of those that
+    /// end in it, but for the one that is open at its begin. There are `before` runs before the
+    /// tile, and its first element is number `first`.
+    ///
+    /// # Safety
+    /// All threads of the block call this, and a barrier is behind [`reduce`](Self::reduce). The
+    /// outputs have a place for each run.
+    #[inline(always)]
+    pub(super) unsafe fn write<R: Reduction<Acc = A>>(
+        self,
+        count: u32,
+        before: u64,
+        first: u64,
+        output: *mut R::Raw,
+        out: Outputs,
+        source: R::Source,
+    ) {
+        let unique = out.unique.cast::<K>().wrapping_add(before as usize);
+        let output = output.wrapping_add(before as usize);
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (narrow, wide) = (out.offsets, out.offsets.cast::<u64>());
+            let (narrow, wide) =
+                (narrow.wrapping_add(before as usize), wide.wrapping_add(before as usize));
+            each_of(count, |run| {
+                let key = *self.unique.add(run);
+                let result = *self.results.add(run);
+                let place = *self.places.add(run);
+                move || {
+                    unique.wrapping_add(run).write(key);
+                    if out.log == 2 {
+                        narrow.wrapping_add(run).write(first as u32 + u32::from(place));
+                    } else {
+                        wide.wrapping_add(run).write(first + u64::from(place));
+                    }
+                    if run > 0 {
+                        super::write::<R>(result, output.wrapping_sub(1), run as u64, source);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Calls `read` with each number below `count` that this thread has, and then what it returns. Some
+/// numbers are read before the first one is written, because reading takes its time.
+#[inline(always)]
+fn each_of<W: FnOnce()>(count: u32, read: impl Fn(usize) -> W) {
+    const AT_ONCE: usize = 2;
+    let mut first = control::anew_thread_idx_x();
+    while first < count {
+        control::keep_rolled();
+        let at = |i: usize| first + i as u32 * THREADS;
+        let mut writes = [const { None }; AT_ONCE];
+        each(AT_ONCE, |i| {
+            if at(i) < count {
+                writes[i] = Some(read(at(i) as usize));
+            }
+        });
+        each(AT_ONCE, |i| {
+            if let Some(write) = writes[i].take() {
+                write();
+            }
+        });
+        first += AT_ONCE as u32 * THREADS;
     }
 }
 
@@ -364,7 +440,7 @@ impl<K, S: OneArray> Lane<K, S> {
     /// All threads of the block call this, and `counts` has a place for each warp.
     #[inline(always)]
     pub(super) unsafe fn count_in(&self, counts: *mut u32) {
-        let tid = thread::thread_idx_x();
+        let tid = control::anew_thread_idx_x();
         if tid % WARP == WARP - 1 {
             // SAFETY: the caller's contract.
             unsafe { *counts.add((tid / WARP) as usize) = self.until };
@@ -377,7 +453,7 @@ impl<K, S: OneArray> Lane<K, S> {
     /// A barrier is behind [`count_in`](Self::count_in).
     #[inline(always)]
     pub(super) unsafe fn rank(&self, counts: *const u32) -> (u32, u32) {
-        let warp_of_block = thread::thread_idx_x() / WARP;
+        let warp_of_block = control::anew_thread_idx_x() / WARP;
         let (mut before, mut all) = (self.until - self.count, 0);
         each(WARPS, |i| {
             // SAFETY: the caller's contract.

@@ -11,9 +11,12 @@ use super::{
 
 /// Threads of a block. `warpfold_device::keyed::THREADS`.
 const THREADS: u32 = 160;
-/// How many blocks there are for each multiprocessor at most. So many have room for their keys and
-/// values in its shared memory.
-const BLOCKS_OF_MULTIPROCESSOR: u64 = 6;
+/// How many blocks there are for each multiprocessor at most. So many have room for their registers
+/// at a time.
+const BLOCKS_OF_MULTIPROCESSOR: u64 = 5;
+/// 2 to this number are the most bytes of a key. Longer keys are rare, and would be a fifth of each
+/// kernel's code.
+const MOST_KEY_LOG: u32 = 3;
 /// How many tiles share a word of the workspace. `warpfold_device::keyed::numbers::OF_WORD`.
 const OF_WORD: u64 = 4;
 
@@ -33,20 +36,14 @@ impl Tiles {
     /// bytes.
     const fn of(n: u64, key: u32, value: u32, acc: u32) -> Self {
         // `warpfold_device::keyed::items`.
-        let items = match if key > value { key } else { value } {
-            0..=4 => 12,
-            5..=8 => 6,
-            _ => 4,
-        };
+        let items = if key > 4 || value > 4 { 6 } else { 12 };
         let tile = THREADS * items;
         let count = n.div_ceil(tile as u64);
         let groups = count.div_ceil(THREADS as u64);
         let acc_words = acc as u64 / 4;
         // `warpfold_device::keyed::words`.
-        let words = 1
-            + count.div_ceil(OF_WORD)
-            + groups * (1 + acc_words)
-            + count * (1 + 2 * acc_words);
+        let words =
+            1 + count.div_ceil(OF_WORD) + groups * (1 + acc_words) + count * (1 + 2 * acc_words);
         Self { count, shared_bytes: tile * (2 * key + value + acc + 2), words }
     }
 
@@ -65,8 +62,8 @@ impl Tiles {
 
 impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     /// As [`launch_heads`](Self::launch_heads), with the kernel for keys, of 2 to the power of
-    /// `key_log` bytes. Does nothing and returns `false` if there is none, or if there are no keys,
-    /// or too many for the workspace.
+    /// `key_log` bytes. Does nothing and returns `false` if there is none, if there are no keys or
+    /// too many for the workspace, or if keys are too long.
     ///
     /// # Safety
     ///
@@ -79,7 +76,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         out: Outputs,
         stream: &Stream,
     ) -> Result<bool, Error> {
-        let Some(keyed) = &self.keyed else { return Ok(false) };
+        let (Some(keyed), ..=MOST_KEY_LOG) = (&self.keyed, key_log) else { return Ok(false) };
         let n = values.len;
         // An accumulator is as long as the result, or as the element in which elements are
         // compared.
@@ -122,7 +119,6 @@ mod tests {
             ((8, 4), 960),
             ((4, 8), 960),
             ((8, 8), 960),
-            ((16, 4), 640),
             ((1, 8), 960),
         ] {
             for (n, count) in [(0, 0), (1, 1), (tile, 1), (tile + 1, 2), (10 * tile, 10)] {
@@ -133,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_block_has_at_most_48_kib_of_shared_memory() {
-        for key in [1, 2, 4, 8, 16] {
+        for key in [1, 2, 4, 8] {
             for (value, acc) in [(2, 4), (4, 4), (4, 8), (8, 8)] {
                 let bytes = Tiles::of(1, key, value, acc).shared_bytes;
                 assert!(bytes <= 48 << 10, "{key}, {value}, {acc}: {bytes}");
@@ -153,6 +149,6 @@ mod tests {
     fn small_arrays_have_a_block_for_each_job() {
         let blocks = |n| Tiles::of(n, 4, 4, 4).blocks(132);
         assert_eq!([1, 1920, 1921, 160 * 1920, 160 * 1920 + 1].map(blocks), [2, 2, 3, 161, 163]);
-        assert_eq!(blocks(1 << 26), 6 * 132);
+        assert_eq!(blocks(1 << 26), 5 * 132);
     }
 }

@@ -197,7 +197,7 @@ impl<K: Key, T: Item, O: SegmentOperation<T>> RunReducer<KeysOf<K>, T, O> {
     }
 
     /// Adds the reduction of each run of equal neighbouring keys to the work of `stream`, and
-    /// returns without waiting. It is two launches, or three of a
+    /// returns without waiting. It is one launch or two, or three of a
     /// [`ReproducibleSum`](super::super::super::ReproducibleSum). The call allocates nothing on the
     /// device and copies nothing, so a stream that [captures](Device::capture) accepts it too.
     ///

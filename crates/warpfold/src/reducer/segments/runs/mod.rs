@@ -28,8 +28,8 @@ pub use spans::Spans;
 /// An operation over the segments of arrays of type `T`, which something else than offsets tells,
 /// ready to run on a device: its kernels are loaded. One finds where segments begin, and the other
 /// one is that of a [`SegmentReducer`]. For keys, sums and extremes of elements of 32 and 64 bits
-/// and of halves have two more, which are faster unless arrays are large. A `RunReducer` is `Send`
-/// and `Sync`, and cheap to clone.
+/// and of halves have one more, which does both if keys have up to 8 bytes. A `RunReducer` is `Send` and `Sync`, and cheap to
+/// clone.
 ///
 /// | `B` | made by | a segment is |
 /// |---|---|---|
@@ -39,10 +39,17 @@ pub use spans::Spans;
 /// | [`Spans<B>`](Spans) | [`Device::span_reducer`] | from its begin to its end, anywhere in the array |
 ///
 /// A call has two launches, or three if the operation is a
-/// [`ReproducibleSum`](super::super::ReproducibleSum).
+/// [`ReproducibleSum`](super::super::ReproducibleSum). With the kernel that does both it has one,
+/// unless there are more keys than the [workspace](crate::device::WORKSPACE_BYTES) has room for:
+/// 360 million with keys and values of 4 bytes, 100 million with values of 8 bytes.
 ///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
-/// alone. They are those of a [row](super::super::RowReducer) of the same elements.
+/// alone. They are those of a [row](super::super::RowReducer) of the same elements. With the kernel
+/// that does both, the sum of floats of a run of keys also depends on where the run begins, counted
+/// from the first key. It does not depend on the run's neighbours, and it is the same in each call.
+/// If a sum should not depend on its place, [`Device::reduce_segments`] takes the offsets that a
+/// reduction by key has written, and a [`ReproducibleSum`](super::super::ReproducibleSum) does not
+/// depend on the order at all.
 ///
 /// ```
 /// use warpfold::{ArgMax, Device};
