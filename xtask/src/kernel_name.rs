@@ -131,10 +131,8 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
 
 /// Whether this is the name of a production kernel, or of the module that holds it.
 pub(crate) fn is_production(name: &str) -> bool {
-    let prefixes = [
-        PRODUCTION, ROWS, SEGMENTS, RUNS, KEYED, BINS, MADE, MADE_ROWS, FUSED, EXCHANGE,
-        DIRECT,
-    ];
+    let prefixes =
+        [PRODUCTION, ROWS, SEGMENTS, RUNS, KEYED, BINS, MADE, MADE_ROWS, FUSED, EXCHANGE, DIRECT];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -310,9 +308,10 @@ fn keyed(name: &str, rest: &str) -> KernelTraits {
     // For each size of keys there are two barriers around the first ticket, and four for a tile:
     // behind its arrival, behind the counts of its warps, behind the numbers of the tiles before,
     // and behind the writes. Those that close the runs have five. The bound leaves a thread as many
-    // registers as if five blocks share a multiprocessor. With six, a few are spilled, and that
-    // costs 15 % (bench/NOTEBOOK.md, attempt 130).
-    KernelTraits { barriers: Some(29), most_threads: Some(5 * 160), ..production(name, rest) }
+    // registers as if five blocks share a multiprocessor, or four whose values have 64 bits. With
+    // more blocks, registers are spilled, and that costs 15 % (bench/NOTEBOOK.md, attempt 130).
+    let blocks = if rest.ends_with("64") { 4 } else { 5 };
+    KernelTraits { barriers: Some(29), most_threads: Some(blocks * 160), ..production(name, rest) }
 }
 
 /// The traits of `bins_<op>_<type>`.

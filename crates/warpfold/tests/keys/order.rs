@@ -6,11 +6,6 @@ const WARP: usize = 32;
 /// Threads of a block, and tiles of a group.
 const THREADS: usize = 160;
 
-/// How many elements a lane has, with keys and values of so many bytes.
-fn items(key: usize, value: usize) -> usize {
-    if key.max(value) > 4 { 6 } else { 12 }
-}
-
 /// What each lane has from the last head on, with what is before it up to the last lane with a
 /// head. Distances between lanes double from step to step.
 fn scan(own: &[f32], heads: &[bool]) -> Vec<f32> {
@@ -132,7 +127,8 @@ fn before_tiles(group: &[Part], carry: f32) -> Vec<f32> {
 
 /// The sums of runs of these lengths, whose keys have `key` bytes.
 pub(crate) fn sums(values: &[f32], lengths: &[u64], key: usize) -> Vec<f32> {
-    let items = items(key, size_of::<f32>());
+    // How many elements a lane has.
+    let items = if key <= 4 { 12 } else { 8 };
     let mut elements: Vec<(f32, bool)> = values.iter().map(|&value| (value, false)).collect();
     let mut begin = 0;
     for &length in lengths {

@@ -63,19 +63,22 @@ pub const THREADS: u32 = 160;
 /// Warps of a block.
 const WARPS: usize = (THREADS / WARP) as usize;
 
-/// How many elements a lane has of a tile, if the longer one of a key and a value has `bytes`
-/// bytes. So a lane has at most three packs of 16 bytes. The number is odd so that neighbouring
-/// lanes read different banks.
+/// How many elements a lane has of a tile, with keys and values of so many bytes: as many as there
+/// are registers and shared memory for. Twelve of 4 bytes and ten of 8 bytes are an odd number of
+/// packs, so that neighbouring lanes read different banks.
 #[must_use]
-pub const fn items(bytes: usize) -> usize {
-    if bytes <= 4 { 12 } else { 6 }
+pub const fn items(key: usize, value: usize) -> u32 {
+    match (key, value) {
+        (..=4, _) => 12,
+        (_, ..=4) => 8,
+        _ => 10,
+    }
 }
 
 /// Bytes of dynamic shared memory for keys, values and accumulators of so many bytes.
 #[must_use]
 pub const fn shared_bytes(key: usize, value: usize, acc: usize) -> usize {
-    let longest = if key > value { key } else { value };
-    THREADS as usize * items(longest) * (2 * key + value + acc + size_of::<u16>())
+    (THREADS * items(key, value)) as usize * (2 * key + value + acc + size_of::<u16>())
 }
 
 /// The number of 64-bit words of the workspace for so many tiles and accumulators of so many words.

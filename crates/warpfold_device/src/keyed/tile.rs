@@ -15,7 +15,7 @@ use cuda_std::ext::{control, copy};
 use cuda_std::{address_space, shared, warp};
 
 /// The most 32-bit words of the keys, or of the values, of a lane.
-const MOST_WORDS: usize = 12;
+const MOST_WORDS: usize = 24;
 
 /// The position of all elements, which no operation looks at.
 const ANYWHERE: Position = Position { block: 0, number: 0 };
@@ -46,10 +46,9 @@ pub(super) struct Layout<K, V, A> {
 
 impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
     /// Elements of a lane.
-    const ITEMS: usize =
-        items(if size_of::<K>() > size_of::<V>() { size_of::<K>() } else { size_of::<V>() });
+    const ITEMS: u32 = items(size_of::<K>(), size_of::<V>());
     /// Elements of a tile.
-    pub(super) const TILE: u32 = THREADS * Self::ITEMS as u32;
+    pub(super) const TILE: u32 = THREADS * Self::ITEMS;
 
     /// The parts of the block's dynamic shared memory.
     #[inline(always)]
@@ -172,7 +171,7 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
         is_first: bool,
     ) -> Lane<K, S> {
         let tid = control::anew_thread_idx_x();
-        let place = tid as usize * Self::ITEMS;
+        let place = (tid * Self::ITEMS) as usize;
         // SAFETY: the caller's contract.
         unsafe {
             let keys = Self::words(self.keys, tid);
@@ -181,7 +180,7 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
                 before = (*self.keys.add(place - 1)).word();
             }
             let mut heads = 0;
-            each(Self::ITEMS, |i| {
+            each(Self::ITEMS as usize, |i| {
                 let key = element::<K>(&keys, i).word();
                 heads |= u32::from(key != before) << i;
                 before = key;
@@ -192,7 +191,7 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
             let mut end = 0;
             if left < Self::TILE.into() {
                 let inside = (left as u32).saturating_sub(place as u32);
-                if inside < Self::ITEMS as u32 {
+                if inside < Self::ITEMS {
                     heads &= (1 << inside) - 1;
                     // The lane in which the array ends.
                     end = u32::from(place as u32 <= left as u32) << inside;
@@ -211,8 +210,8 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
     /// That of [`lane`](Self::lane).
     #[inline(always)]
     unsafe fn words<T: Item>(staged: *const T, tid: u32) -> [u32; MOST_WORDS] {
-        let bytes = Self::ITEMS * size_of::<T>();
-        let own = staged.wrapping_add(tid as usize * Self::ITEMS);
+        let bytes = Self::ITEMS as usize * size_of::<T>();
+        let own = staged.wrapping_add((tid * Self::ITEMS) as usize);
         let mut words = [0; MOST_WORDS];
         // SAFETY: the caller's contract. The elements of a lane begin at a multiple of what is read
         // at a time.
@@ -255,15 +254,15 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
             let heads = warp::warp_vote_ballot(u32::MAX, lane.stops != 0);
             let mut run = R::identity();
             if heads == 0 {
-                each(Self::ITEMS, |i| run = R::append_item(run, lane.item(i), ANYWHERE));
+                each(Self::ITEMS as usize, |i| run = R::append_item(run, lane.item(i), ANYWHERE));
                 run = warp_reduce::<R>(run, WARP, false);
             } else {
                 let mut at = rank as usize;
-                each(Self::ITEMS, |i| {
+                each(Self::ITEMS as usize, |i| {
                     if lane.stops >> i & 1 != 0 {
                         self.results.add(at).write(run);
                         self.unique.add(at).write(element(&lane.keys, i));
-                        self.places.add(at).write((tid as usize * Self::ITEMS + i) as u16);
+                        self.places.add(at).write(((tid * Self::ITEMS) as usize + i) as u16);
                         at += 1;
                         run = R::identity();
                     }

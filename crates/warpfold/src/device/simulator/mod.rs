@@ -128,7 +128,9 @@ impl Backend for Simulator {
             multiprocessors: MULTIPROCESSORS,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
-            most_shared_bytes_per_block: 48 << 10,
+            // As a device of that compute capability. (CUDA C++ Programming Guide, "Technical
+            // Specifications per Compute Capability".)
+            most_shared_bytes_per_block: 227 << 10,
             l2_bytes: None,
             peak_bytes_per_second: None,
         }

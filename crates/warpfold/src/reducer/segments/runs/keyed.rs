@@ -11,6 +11,8 @@ use super::{
 
 /// Threads of a block. `warpfold_device::keyed::THREADS`.
 const THREADS: u32 = 160;
+/// Bytes of static shared memory of a kernel, or more.
+const STATIC_BYTES: u32 = 512;
 /// How many blocks there are for each multiprocessor at most. So many have room for their registers
 /// at a time.
 const BLOCKS_OF_MULTIPROCESSOR: u64 = 5;
@@ -36,7 +38,12 @@ impl Tiles {
     /// bytes.
     const fn of(n: u64, key: u32, value: u32, acc: u32) -> Self {
         // `warpfold_device::keyed::items`.
-        let items = if key > 4 || value > 4 { 6 } else { 12 };
+        // `warpfold_device::keyed::items`.
+        let items = match (key, value) {
+            (..=4, _) => 12,
+            (_, ..=4) => 8,
+            _ => 10,
+        };
         let tile = THREADS * items;
         let count = n.div_ceil(tile as u64);
         let groups = count.div_ceil(THREADS as u64);
@@ -47,9 +54,11 @@ impl Tiles {
         Self { count, shared_bytes: tile * (2 * key + value + acc + 2), words }
     }
 
-    /// Whether the kernel takes them. The last word of the workspace is a status.
-    fn fit(self) -> bool {
-        self.count > 0 && self.words < WORKSPACE_BYTES / 8
+    /// Whether the kernel takes them on a device whose blocks have so much shared memory. The last
+    /// word of the workspace is a status.
+    fn fit(self, most_shared_bytes: u32) -> bool {
+        let is_room = self.shared_bytes + STATIC_BYTES <= most_shared_bytes;
+        is_room && self.count > 0 && self.words < WORKSPACE_BYTES / 8
     }
 
     /// How many blocks there are: one for each tile and each group of tiles, or as many as there is
@@ -82,7 +91,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         // compared.
         let acc = size_of::<T>().max(size_of::<O::RowRaw>()).max(4) as u32;
         let tiles = Tiles::of(n, 1 << key_log, size_of::<T>() as u32, acc);
-        if !tiles.fit() {
+        if !tiles.fit(self.device().info().most_shared_bytes_per_block) {
             return Ok(false);
         }
         let blocks = tiles.blocks(self.device().class().multiprocessors());
@@ -112,37 +121,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_have_as_many_elements_as_their_bytes_allow() {
-        for ((key, value), tile) in [
-            ((1, 2), 1920),
-            ((4, 4), 1920),
-            ((8, 4), 960),
-            ((4, 8), 960),
-            ((8, 8), 960),
-            ((1, 8), 960),
+    fn a_device_with_less_shared_memory_takes_shorter_keys_and_values() {
+        for ((key, value, acc), most, fits) in [
+            ((4, 4, 4), 48 << 10, true),
+            ((4, 4, 8), 48 << 10, true),
+            ((4, 8, 8), 48 << 10, false),
+            ((8, 4, 4), 48 << 10, true),
+            ((8, 4, 8), 48 << 10, true),
+            // A device of compute capability 7.5 has 64 KiB for a block.
+            ((4, 8, 8), 64 << 10, true),
+            ((8, 8, 8), 64 << 10, true),
         ] {
-            for (n, count) in [(0, 0), (1, 1), (tile, 1), (tile + 1, 2), (10 * tile, 10)] {
-                assert_eq!(Tiles::of(n, key, value, 8).count, count, "{key}, {value}: {n}");
-            }
+            assert_eq!(Tiles::of(1, key, value, acc).fit(most), fits, "{key}, {value}, {acc}");
         }
     }
 
     #[test]
-    fn a_block_has_at_most_48_kib_of_shared_memory() {
-        for key in [1, 2, 4, 8] {
-            for (value, acc) in [(2, 4), (4, 4), (4, 8), (8, 8)] {
-                let bytes = Tiles::of(1, key, value, acc).shared_bytes;
-                assert!(bytes <= 48 << 10, "{key}, {value}, {acc}: {bytes}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_workspace_has_room_for_hundreds_of_millions_of_floats() {
-        let of = |n| Tiles::of(n, 4, 4, 4);
-        assert!(of(1 << 28).fit());
-        assert!(!of(1 << 29).fit());
-        assert!(!of(0).fit());
+    fn the_workspace_has_room_for_hundreds_of_millions_of_elements() {
+        let fits = |n, acc| Tiles::of(n, 4, 4, acc).fit(u32::MAX);
+        assert!(fits(300_000_000, 4) && !fits(350_000_000, 4));
+        assert!(fits(180_000_000, 8) && !fits(200_000_000, 8));
+        assert!(!fits(0, 4));
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub use spans::Spans;
 /// An operation over the segments of arrays of type `T`, which something else than offsets tells,
 /// ready to run on a device: its kernels are loaded. One finds where segments begin, and the other
 /// one is that of a [`SegmentReducer`]. For keys, sums and extremes of elements of 32 and 64 bits
-/// and of halves have one more, which does both if keys have up to 8 bytes. A `RunReducer` is `Send` and `Sync`, and cheap to
-/// clone.
+/// and of halves have one more, which does both if keys have up to 8 bytes. A `RunReducer` is `Send`
+/// and `Sync`, and cheap to clone.
 ///
 /// | `B` | made by | a segment is |
 /// |---|---|---|
@@ -41,7 +41,7 @@ pub use spans::Spans;
 /// A call has two launches, or three if the operation is a
 /// [`ReproducibleSum`](super::super::ReproducibleSum). With the kernel that does both it has one,
 /// unless there are more keys than the [workspace](crate::device::WORKSPACE_BYTES) has room for:
-/// 360 million with keys and values of 4 bytes, 100 million with values of 8 bytes.
+/// 300 million, and 120 million or more if keys, values or results have 8 bytes.
 ///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
 /// alone. They are those of a [row](super::super::RowReducer) of the same elements. With the kernel
