@@ -86,7 +86,7 @@ fn keys_of_16_bytes() {
     check_size::<16>();
 }
 
-/// A tile has 1920 keys of up to 4 bytes or 1280 of 8 bytes, and a warp a fifth of it. A tile of the kernel that only finds runs has 8192, and a warp an eighth.
+/// A tile has 1920 keys of up to 4 bytes or 960 of 8 bytes, and a warp a fifth of it. A tile of the kernel that only finds runs has 8192, and a warp an eighth.
 #[test]
 fn the_edges_of_warps_and_tiles() {
     for device in devices() {
@@ -157,7 +157,7 @@ fn more_tiles_than_blocks() {
     for device in devices() {
         let blocks = 5 * device.class().multiprocessors() as usize;
         for tiles in [blocks - 1, blocks, 2 * blocks + 7] {
-            let n = tiles * 1280 + 1;
+            let n = tiles * 960 + 1;
             check(&device, &mixed(n, |i| u64::from(i) << 32), &format!("{tiles} tiles"));
             // One run goes from the first group to the last one.
             let keys: Vec<u64> = (0..n as u64).map(|i| i.clamp(500, n as u64 - 500)).collect();

@@ -128,7 +128,7 @@ fn before_tiles(group: &[Part], carry: f32) -> Vec<f32> {
 /// The sums of runs of these lengths, whose keys have `key` bytes.
 pub(crate) fn sums(values: &[f32], lengths: &[u64], key: usize) -> Vec<f32> {
     // How many elements a lane has.
-    let items = if key <= 4 { 12 } else { 8 };
+    let items = if key <= 4 { 12 } else { 6 };
     let mut elements: Vec<(f32, bool)> = values.iter().map(|&value| (value, false)).collect();
     let mut begin = 0;
     for &length in lengths {

@@ -64,13 +64,14 @@ pub const THREADS: u32 = 160;
 const WARPS: usize = (THREADS / WARP) as usize;
 
 /// How many elements a lane has of a tile, with keys and values of so many bytes: as many as there
-/// are registers and shared memory for. Twelve of 4 bytes and ten of 8 bytes are an odd number of
-/// packs, so that neighbouring lanes read different banks.
+/// are registers and shared memory for. Twelve of 4 bytes, and six or ten of 8 bytes, are an odd
+/// number of packs, so that neighbouring lanes read different banks. (bench/NOTEBOOK.md, attempt
+/// 130.)
 #[must_use]
 pub const fn items(key: usize, value: usize) -> u32 {
     match (key, value) {
         (..=4, _) => 12,
-        (_, ..=4) => 8,
+        (_, ..=4) => 6,
         _ => 10,
     }
 }

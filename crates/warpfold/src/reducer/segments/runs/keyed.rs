@@ -41,7 +41,7 @@ impl Tiles {
         // `warpfold_device::keyed::items`.
         let items = match (key, value) {
             (..=4, _) => 12,
-            (_, ..=4) => 8,
+            (_, ..=4) => 6,
             _ => 10,
         };
         let tile = THREADS * items;

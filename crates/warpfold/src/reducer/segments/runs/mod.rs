@@ -41,7 +41,7 @@ pub use spans::Spans;
 /// A call has two launches, or three if the operation is a
 /// [`ReproducibleSum`](super::super::ReproducibleSum). With the kernel that does both it has one,
 /// unless there are more keys than the [workspace](crate::device::WORKSPACE_BYTES) has room for:
-/// 300 million, and 120 million or more if keys, values or results have 8 bytes.
+/// 300 million, and 90 million or more if keys, values or results have 8 bytes.
 ///
 /// The bits of a result depend on the elements of its segment, in their order, and on their number
 /// alone. They are those of a [row](super::super::RowReducer) of the same elements. With the kernel
