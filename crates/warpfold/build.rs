@@ -3,7 +3,8 @@
 //! `src/ptx.rs` includes.
 //!
 //! A file of an archive is called `<family>_<op>_<type>.<arch>.ptx`, where the family is `reduce`,
-//! `fused`, `rows`, `segments`, `bins`, `runs`, `keyed`, `made`, `maderows`, `exchange` or `direct`. It holds the kernel `<family>_<op>_<type>`, and perhaps
+//! `fused`, `rows`, `segments`, `bins`, `runs`, `keyed`, `made`, `maderows`, `exchange` or
+//! `direct`. It holds the kernel `<family>_<op>_<type>`, and perhaps
 //! `<family>_<op>_<type>_single` for small inputs or short rows. Its static is
 //! `<family>::<op>::<type>`. Each kernel is a static of its own, compressed by itself, because the
 //! linker then leaves out the kernels that a program never names.

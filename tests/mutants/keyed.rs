@@ -118,8 +118,8 @@ fn value(i: usize) -> f32 {
     (i % 5) as f32
 }
 
-/// In the PTX, the third part is that for keys of 4 bytes, and the last one closes the runs that cross
-/// tiles.
+/// In the PTX, the third part is that for keys of 4 bytes, and the last one closes the runs that
+/// cross tiles.
 const MUTANTS: [Mutant; 16] = [
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 3, 4), "//"),
     Mutant("no barrier behind a tile", "race", ("bar.sync", 15, 29), "//"),

@@ -3,7 +3,8 @@
 //! columns, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `finish_<what>`
 //! for the kernels behind reductions, and, for the production kernels, `reduce_<op>_<type>`,
 //! `rows_<op>_<type>`, `segments_<op>_<type>`, `bins_<op>_<type>`, `runs_<what>_<type>`,
-//! `keyed_<op>_<type>`, `made_<op>_<type>`, `maderows_<op>_<type>`, `fused_<op>_<type>`, `exchange_<op>_<type>` and `direct_<op>_<type>`.
+//! `keyed_<op>_<type>`, `made_<op>_<type>`, `maderows_<op>_<type>`, `fused_<op>_<type>`,
+//! `exchange_<op>_<type>` and `direct_<op>_<type>`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 

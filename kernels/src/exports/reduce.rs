@@ -1,10 +1,10 @@
 //! The production kernels, named `reduce_<op>_<type>` for whole arrays, `rows_<op>_<type>` for
 //! rows, `segments_<op>_<type>` for segments and `bins_<op>_<type>` for bins. `runs_<what>_<type>`
-//! find segments. `keyed_<op>_<type>` reduce runs of keys, and `left_<op>_<type>` what those leave
-//! over. `made_<op>_<type>` and `maderows_<op>_<type>` reduce whole arrays and rows, and
-//! make results of their raw results. `fused_<op>_<type>` reduces the shards of several devices
-//! together, and `exchange_<op>_<type>` and `direct_<op>_<type>` combine the raw results of several
-//! devices. Each is a PTX module of its own.
+//! find segments, and `keyed_<op>_<type>` reduce runs of keys. `made_<op>_<type>` and
+//! `maderows_<op>_<type>` reduce whole arrays and rows, and make results of their raw results.
+//! `fused_<op>_<type>` reduces the shards of several devices together, and `exchange_<op>_<type>`
+//! and `direct_<op>_<type>` combine the raw results of several devices. Each is a PTX module of its
+//! own.
 //!
 //! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
@@ -398,7 +398,7 @@ warpfold_device::spans! {
     runs_spans_u64: u64;
 }
 
-// Runs of keys, and what is left over of them, for the operations that most programs use by key.
+// Runs of keys, for the operations that most programs use by key.
 kernels! {
     keyed: [sum] x [i32] => i64;
     keyed: [sum] x [u32 u64] => u64;

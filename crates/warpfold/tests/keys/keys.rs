@@ -86,7 +86,8 @@ fn keys_of_16_bytes() {
     check_size::<16>();
 }
 
-/// A tile has 1920 keys of up to 4 bytes or 960 of 8 bytes, and a warp a fifth of it. A tile of the kernel that only finds runs has 8192, and a warp an eighth.
+/// A tile has 1920 keys of up to 4 bytes or 960 of 8 bytes, and a warp a fifth of it. A tile of the
+/// kernel that only finds runs has 8192 keys, and a warp an eighth of it.
 #[test]
 fn the_edges_of_warps_and_tiles() {
     for device in devices() {

@@ -1,5 +1,5 @@
-//! The order in which the kernel for runs of keys combines elements, as its documentation states it:
-//! in lanes, warps, tiles and groups of tiles.
+//! The order in which the kernel for runs of keys combines elements: in lanes, warps, tiles and
+//! groups of tiles.
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -97,8 +97,8 @@ fn at(elements: &[(f32, bool)], i: usize, size: usize) -> &[(f32, bool)] {
     &elements[begin..(begin + size).min(elements.len())]
 }
 
-/// The sum before each tile of a group, from the last head on, and behind the group. `carry` is that
-/// before the group.
+/// The sum before each tile of a group, from the last head on, and behind the group. `carry` is the
+/// sum before the group.
 fn before_tiles(group: &[Part], carry: f32) -> Vec<f32> {
     let open = |i: usize| group.get(i).map_or(0.0, Part::open);
     let is_head = |i: usize| group.get(i).is_some_and(|tile| tile.tail.is_some());

@@ -88,8 +88,8 @@ pub const fn words(tiles: u32, acc_words: usize) -> usize {
     Workspace::words(tiles, acc_words)
 }
 
-/// The thread that joins the parts of runs that cross warps: one of the last warp, because the first
-/// one has other work at that time.
+/// The thread that joins the parts of runs that cross warps: one of the last warp, because the
+/// first one has other work at that time.
 const LAST: u32 = THREADS - WARP;
 
 /// In place of the number of a tile: there is none.
@@ -168,8 +168,8 @@ struct Waiting {
     count: u32,
 }
 
-/// Reduces the values of runs of keys of type `K`, except what crosses tiles. Returns the workspace,
-/// and the block's first job that is no tile.
+/// Reduces the values of runs of keys of type `K`, except what crosses tiles. Returns the
+/// workspace, and the block's first job that is no tile.
 ///
 /// # Safety
 /// That of [`keyed`].
@@ -187,8 +187,8 @@ unsafe fn reduce<K: Bits, S: OneArray, R: Reduction<Source = S>>(
     let source = keys.source.cast::<K>();
     let workspace = Workspace { words, tiles: keys.count.div_ceil(whole.into()) as u32 };
     let (counts, ticket) = ((&raw mut COUNTS).cast::<u32>(), (&raw mut TICKET).cast::<u32>());
-    // The tile that has been copied, the one behind it, and the one whose results wait. In the first
-    // turn there is only the one behind.
+    // The tile that has been copied, and the one whose results wait. In the first turn there is
+    // neither, but only the one behind.
     let mut next = NONE;
     let mut waiting = Waiting { tile: NONE, count: 0 };
     // The runs of the tiles up to `seen` are added up.

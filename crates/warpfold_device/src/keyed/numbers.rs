@@ -211,7 +211,7 @@ pub(super) unsafe fn block_sum(share: u32, shares: *mut u32) -> u64 {
     // SAFETY: the caller's contract.
     unsafe {
         let of_warp = warp_reduce::<Wrapping>(share, WARP, false);
-        if tid % WARP == 0 {
+        if tid.is_multiple_of(WARP) {
             *shares.add((tid / WARP) as usize) = of_warp;
         }
         thread::sync_threads();

@@ -27,7 +27,8 @@ const HAS_HEAD: u32 = 1 << 31;
 #[address_space(shared)]
 static mut FIRSTS: [MaybeUninit<u32>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
 
-/// What each warp has of the run that is open at its end, or of its elements if no run begins there.
+/// What each warp has of the run that is open at its end, or of its elements if no run begins
+/// there.
 #[address_space(shared)]
 static mut OF_WARPS: [MaybeUninit<u128>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
 
@@ -249,7 +250,8 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
         let (warp_of_block, lane_id) = (tid / WARP, tid % WARP);
         let firsts = (&raw mut FIRSTS).cast::<u32>();
         let of_warps = (&raw mut OF_WARPS).cast::<A>();
-        // SAFETY: the caller's contract. Each run belongs to one lane. All branches around collective calls are the same in a warp.
+        // SAFETY: the caller's contract. Each run belongs to one lane. All branches around
+        // collective calls are the same in a warp.
         unsafe {
             let heads = warp::warp_vote_ballot(u32::MAX, lane.stops != 0);
             let mut run = R::identity();
@@ -286,9 +288,9 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
         }
     }
 
-    /// Puts together the parts of the runs that cross the warps of a tile with `count` runs. Returns
-    /// what is known of the run that is open at the begin of the tile, and of the one that is open
-    /// at its end. `is_cut` tells whether the array ends before the tile would.
+    /// Puts together the parts of the runs that cross the warps of a tile with `count` runs.
+    /// Returns what is known of the run that is open at the begin of the tile, and of the one that
+    /// is open at its end. `is_cut` tells whether the array ends before the tile would.
     ///
     /// One thread takes less time for this than a lane for each warp, because a shuffle takes as
     /// long as a read of shared memory (bench/NOTEBOOK.md, attempt 130).
@@ -337,6 +339,7 @@ impl<K: Bits, V: Item, A: Words> Layout<K, V, A> {
     /// All threads of the block call this, and a barrier is behind [`reduce`](Self::reduce). The
     /// outputs have a place for each run.
     #[inline(always)]
+    #[expect(clippy::cast_ptr_alignment, reason = "the places of offsets are as large as offsets")]
     pub(super) unsafe fn write<R: Reduction<Acc = A>>(
         self,
         count: u32,

@@ -122,8 +122,8 @@ pub const fn list_words<R: Reduction>() -> usize {
 }
 
 /// Reduces segments. This is the whole body of a kernel that [`segments!`](crate::segments!) stamps
-/// out. If the order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has room
-/// for one of each lane, and one more of each warp.
+/// out. If the order of accumulators does not matter ([`Reduction::IN_ANY_ORDER`]), `lists` has
+/// room for one of each lane, and one more of each warp.
 ///
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.

@@ -28,8 +28,8 @@ pub use spans::Spans;
 /// An operation over the segments of arrays of type `T`, which something else than offsets tells,
 /// ready to run on a device: its kernels are loaded. One finds where segments begin, and the other
 /// one is that of a [`SegmentReducer`]. For keys, sums and extremes of elements of 32 and 64 bits
-/// and of halves have one more, which does both if keys have up to 8 bytes. A `RunReducer` is `Send`
-/// and `Sync`, and cheap to clone.
+/// and of halves have one more, which does both if keys have up to 8 bytes. A `RunReducer` is
+/// `Send` and `Sync`, and cheap to clone.
 ///
 /// | `B` | made by | a segment is |
 /// |---|---|---|
