@@ -530,14 +530,14 @@ macro_rules! segments {
             static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
-            let boundaries = $crate::segments::Boundaries {
+            let boundaries = $crate::segments::Boundaries::<false> {
                 source: boundaries, log, count, counted, elements, spans, density, task, width,
                 ranges, cost, status,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, lists, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op, _>(input, output, slots, lists, boundaries) }
         }
     )*};
 }

@@ -10,9 +10,11 @@ use cuda_std::warp;
 /// How many boundaries a lane that waits looks at before it goes on to wait.
 const SCANNED: u64 = 1 << 14;
 
-/// The arrays of a launch for segments.
+/// The arrays of a launch for segments. If `TRUSTED`, another kernel has made the boundaries, so
+/// that they cannot be wrong. No kernel has such boundaries now. The parameter stays until the kernels
+/// for segments are built anew, because without it their instructions come in another order.
 #[derive(Clone, Copy)]
-pub struct Boundaries {
+pub struct Boundaries<const TRUSTED: bool> {
     /// Boundary 0, where segment 0 begins. Segment `i` ends where `i + 1` begins.
     pub source: *const u32,
     /// 2 to this number are the bytes of a boundary: 4 or 8.
@@ -67,13 +69,17 @@ pub(crate) struct Found {
     pub base: u64,
     /// The number of segments, segment 0 included.
     pub count: u32,
+    /// How many segments behind segment 0 have been reduced already.
+    pub done: u32,
+    /// Whether the task of segment 0 in this range has not been taken before.
+    pub is_begin: bool,
 }
 
-impl Boundaries {
+impl<const TRUSTED: bool> Boundaries<TRUSTED> {
     /// Whether the host does not know the number of segments, or not that of their elements.
     #[inline(always)]
     pub(super) fn must_be_counted(&self) -> bool {
-        !self.counted.is_null() || !self.spans.are_neighbours()
+        !TRUSTED && (!self.counted.is_null() || !self.spans.are_neighbours())
     }
 
     /// What is in memory instead of what the host knew: the number of segments, and ranges that are
@@ -129,7 +135,9 @@ impl Boundaries {
     /// Where segment `i` begins in the sum of all work, if its first element is number `first`.
     #[inline(always)]
     fn place<T>(&self, i: u64, first: u64) -> u64 {
-        first.wrapping_mul(size_of::<T>() as u64).wrapping_add(i << self.cost)
+        let bytes = first.wrapping_mul(size_of::<T>() as u64);
+        // Such boundaries have no cost.
+        if TRUSTED { bytes } else { bytes.wrapping_add(i << self.cost) }
     }
 
     /// The range in which segment `i` begins, if its first element is number `first`.
@@ -164,7 +172,12 @@ impl Boundaries {
                 self.scan(lane.into(), self.count, WARP.into());
                 last = first;
             }
-            Found { base: first.wrapping_sub(1), count: (last - first) as u32 + 1 }
+            Found {
+                base: first.wrapping_sub(1),
+                count: (last - first) as u32 + 1,
+                done: 0,
+                is_begin: true,
+            }
         }
     }
 
@@ -228,7 +241,7 @@ impl Boundaries {
     /// Whether a segment may have these boundaries.
     #[inline(always)]
     pub(super) fn is_right(&self, begin: u64, end: u64) -> bool {
-        begin <= end && end <= self.elements
+        TRUSTED || begin <= end && end <= self.elements
     }
 
     /// Notes that segment `i` is wrong.
@@ -266,6 +279,9 @@ impl Boundaries {
     /// and again; `round` says how often it has asked.
     #[inline(always)]
     pub(super) fn are_wrong(&self, round: u32) -> bool {
+        if TRUSTED {
+            return false;
+        }
         // SAFETY: the launch has a status.
         unsafe {
             let first = u64::from(round) * SCANNED;

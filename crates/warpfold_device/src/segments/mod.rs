@@ -128,12 +128,12 @@ pub const fn list_words<R: Reduction>() -> usize {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
-pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
+pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const TRUSTED: bool>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     lists: *mut u32,
-    boundaries: Boundaries,
+    boundaries: Boundaries<TRUSTED>,
 ) {
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
@@ -157,7 +157,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
             }
         }
         let found = boundaries.find::<S::Element>(range, lane);
-        work::<S, R>(input, output, slots, room, boundaries, range, found);
+        work::<S, R, TRUSTED>(input, output, slots, room, boundaries, range, found);
     }
 }
 
@@ -212,28 +212,31 @@ impl Room {
 /// The whole warp calls this, with memory of its own. The launch keeps [its
 /// contract](self#the-launchs-contract).
 #[inline(always)]
-unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
+unsafe fn work<S: OneArray, R: Reduction<Source = S>, const TRUSTED: bool>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     room: Room,
-    boundaries: Boundaries,
+    boundaries: Boundaries<TRUSTED>,
     range: u32,
     found: Found,
 ) {
     let Room { buffer, stack, longer, waiting, lane, .. } = room;
     let ring = Ring { words: room.ring, log: boundaries.log - 2, lane };
-    let Found { base, count } = found;
+    let Found { base, count, done, is_begin } = found;
     // SAFETY: the caller's contract. All branches around collective calls are the same in all lanes
     // of a warp.
     unsafe {
         let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: 1, begin: 0, brought: 1 };
+        let mut next = Next { segment: done + 1, begin: 0, brought: done + 1 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
-        next.begin = boundaries.load(base.wrapping_add(1));
-        let mut tile = boundaries.task_of::<S::Element>(range, base);
+        next.begin = boundaries.load(base.wrapping_add(1) + u64::from(done));
+        let mut tile = None;
+        if is_begin {
+            tile = boundaries.task_of::<S::Element>(range, base);
+        }
         if tile.is_none() {
             copy::wait();
             warp::sync_warp(u32::MAX);
@@ -305,8 +308,8 @@ fn slot(range: u32, task: u32) -> u64 {
 
 /// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-struct Warp {
-    boundaries: Boundaries,
+struct Warp<const TRUSTED: bool> {
+    boundaries: Boundaries<TRUSTED>,
     slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
@@ -320,7 +323,7 @@ struct Warp {
     lane: u32,
 }
 
-impl Warp {
+impl<const TRUSTED: bool> Warp<TRUSTED> {
     /// What the warp needs to meet the others of a segment of so many tasks.
     #[inline(always)]
     fn meeting(&self, tasks: u32) -> Meeting {
@@ -427,7 +430,7 @@ impl Warp {
     }
 }
 
-impl Neighbours for Warp {
+impl<const TRUSTED: bool> Neighbours for Warp<TRUSTED> {
     #[inline(always)]
     fn lane(&self) -> u32 {
         self.lane

@@ -47,10 +47,10 @@ impl Ring {
     /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
     /// next one are still needed.
     #[inline(always)]
-    pub(super) unsafe fn bring(
+    pub(super) unsafe fn bring<const TRUSTED: bool>(
         self,
         next: &mut Next,
-        boundaries: &Boundaries,
+        boundaries: &Boundaries<TRUSTED>,
         base: u64,
         count: u32,
     ) {
