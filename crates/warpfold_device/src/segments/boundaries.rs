@@ -11,8 +11,9 @@ use cuda_std::warp;
 const SCANNED: u64 = 1 << 14;
 
 /// The arrays of a launch for segments. If `TRUSTED`, another kernel has made the boundaries, so
-/// that they cannot be wrong. No kernel has such boundaries now. The parameter stays until the kernels
-/// for segments are built anew, because without it their instructions come in another order.
+/// that they cannot be wrong. No kernel has such boundaries now. The parameter stays until the
+/// kernels for segments are built anew, because without it their instructions come in another
+/// order.
 #[derive(Clone, Copy)]
 pub struct Boundaries<const TRUSTED: bool> {
     /// Boundary 0, where segment 0 begins. Segment `i` ends where `i + 1` begins.
