@@ -14,11 +14,11 @@ const THREADS: u32 = 160;
 /// Bytes of static shared memory of a kernel, or more.
 const STATIC_BYTES: u32 = 512;
 /// How many blocks there are for each multiprocessor at most. So many have room for their registers
-/// at a time.
+/// on an H200. With room for six, registers are spilled, and a call takes 15 to 24 % more.
+/// (bench/NOTEBOOK.md, attempt 130.)
 const BLOCKS_OF_MULTIPROCESSOR: u64 = 5;
-/// 2 to this number are the most bytes of a key. Longer keys are rare, and would be a fifth of each
-/// kernel's code.
-const MOST_KEY_LOG: u32 = 3;
+/// The most bytes of a key. Longer keys are rare, and would be a fifth of each kernel's code.
+pub(super) const MOST_KEY_BYTES: usize = 8;
 /// How many tiles share a word of the workspace. `warpfold_device::keyed::numbers::OF_WORD`.
 const OF_WORD: u64 = 4;
 
@@ -37,7 +37,6 @@ impl Tiles {
     /// The tiles of `n` keys of `key` bytes, with values of `value` bytes and accumulators of `acc`
     /// bytes.
     const fn of(n: u64, key: u32, value: u32, acc: u32) -> Self {
-        // `warpfold_device::keyed::items`.
         // `warpfold_device::keyed::items`.
         let items = match (key, value) {
             (..=4, _) => 12,
@@ -71,8 +70,8 @@ impl Tiles {
 
 impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
     /// As [`launch_heads`](Self::launch_heads), with the kernel for keys, of 2 to the power of
-    /// `key_log` bytes. Does nothing and returns `false` if there is none, if there are no keys or
-    /// too many for the workspace, or if keys are too long.
+    /// `key_log` bytes. Does nothing and returns `false` if there is none, or if there are no keys,
+    /// or too many for the workspace.
     ///
     /// # Safety
     ///
@@ -85,7 +84,7 @@ impl<B, T: Item, O: SegmentOperation<T>> RunReducer<B, T, O> {
         out: Outputs,
         stream: &Stream,
     ) -> Result<bool, Error> {
-        let (Some(keyed), ..=MOST_KEY_LOG) = (&self.keyed, key_log) else { return Ok(false) };
+        let Some(keyed) = &self.keyed else { return Ok(false) };
         let n = values.len;
         // An accumulator is as long as the result, or as the element in which elements are
         // compared.

@@ -23,6 +23,7 @@ use super::{
     },
     PendingRuns, RunReducer, check_room, check_width,
     find::Outputs,
+    keyed::MOST_KEY_BYTES,
     lengths_of,
 };
 
@@ -322,8 +323,10 @@ impl Device {
         operation: O,
     ) -> Result<RunReducer<KeysOf<K>, T, O>, Error> {
         let reducer = RunReducer::new(self, const { kernel::<K>() }, operation)?;
+        // The kernel is not loaded for keys that it does not take.
+        let keyed = const { if size_of::<K>() <= MOST_KEY_BYTES { O::KEYED } else { None } };
         let engine = |kernel| self.attached::<Cache>().engine(self, kernel, 0);
-        Ok(RunReducer { keyed: const { O::KEYED }.map(engine).transpose()?, ..reducer })
+        Ok(RunReducer { keyed: keyed.map(engine).transpose()?, ..reducer })
     }
 
     /// Reduces the values of each run of equal neighbouring [keys](Key), and waits for the results.
