@@ -11,6 +11,8 @@
 
 #[path = "build/archive.rs"]
 mod archive;
+#[path = "build/lzma.rs"]
+mod lzma;
 
 use std::{
     collections::BTreeMap,
@@ -31,31 +33,37 @@ pub(crate) enum Packing {
     /// By deflate, in a short time also by a build script that is compiled without optimisation.
     Quick,
     /// By LZMA, to less room: the feature `compact`. The PTX loses its comments, its indentation
-    /// and the blanks behind its commas.
+    /// and the blanks behind its commas. The kernels of an operation share most of their text, so
+    /// one of them is the dictionary of the others.
     Compact,
 }
 
 impl Packing {
-    /// The PTX as a program can get it back, and its compressed bytes.
-    fn pack(self, text: String) -> io::Result<(String, Vec<u8>)> {
+    /// The PTX as a program can get it back.
+    fn text(self, text: String) -> String {
         match self {
-            Packing::Quick => {
-                let packed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 4);
-                Ok((text, packed))
-            }
+            Packing::Quick => text,
+            Packing::Compact => without_blanks(&text),
+        }
+    }
+
+    /// Whether a kernel may have a dictionary.
+    fn has_dictionaries(self) -> bool {
+        matches!(self, Packing::Compact)
+    }
+
+    /// The compressed bytes of a text, which is unpacked with the same dictionary.
+    fn pack(self, text: &str, dictionary: Option<&str>) -> io::Result<Vec<u8>> {
+        match self {
+            Packing::Quick => Ok(miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 4)),
             Packing::Compact => {
-                let text = without_blanks(&text);
                 let mut options = LzmaOptions::with_preset(6);
-                // Text has no alignment that the compressor could use. With two bits of the byte
-                // before instead of the usual three, kernels take 0.3 % less.
-                options.pb = 0;
-                options.lc = 2;
-                options.dict_size =
-                    u32::try_from(text.len()).map_err(io::Error::other)?.next_power_of_two();
-                let length = Some(text.len() as u64);
-                let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, length)?;
+                (options.lc, options.lp, options.pb) = (lzma::LC, lzma::LP, lzma::PB);
+                options.dict_size = lzma::window(text.len(), dictionary.map_or(0, str::len));
+                options.preset_dict = dictionary.map(|text| text.as_bytes().to_vec());
+                let mut writer = LzmaWriter::new_no_header(Vec::new(), &options, false)?;
                 writer.write_all(text.as_bytes())?;
-                Ok((text, writer.finish()?))
+                writer.finish()
             }
         }
     }
@@ -77,6 +85,8 @@ struct Image {
     text_bytes: usize,
     /// Whether the PTX has the kernel for small inputs too.
     has_single: bool,
+    /// The type of the kernel of the same operation whose PTX is the dictionary, if there is one.
+    dictionary: Option<String>,
 }
 
 /// The architectures of one kernel, each with its PTX.
@@ -150,19 +160,35 @@ fn pack_all(
 
 /// Compresses each PTX of one archive to a file in `out`.
 fn pack(archive: &Path, out: &Path, packing: Packing) -> Result<Vec<(Kernel, Image)>, String> {
-    let mut images = Vec::new();
+    let mut operations: BTreeMap<String, Vec<(Kernel, String)>> = BTreeMap::new();
     for (file, text) in archive::read(archive)? {
         let kernel = Kernel::of_file(&file)
             .ok_or_else(|| format!("{}: `{file}` is the name of no kernel", archive.display()))?;
-        let Kernel { family, operation, element, arch } = &kernel;
-        let name = format!("{family}_{operation}_{element}");
-        let packed = out.join(format!("{name}.{arch}"));
-        let text = packing
-            .pack(text)
-            .and_then(|(text, bytes)| fs::write(&packed, bytes).map(|()| text))
-            .map_err(|error| format!("cannot write {}: {error}", packed.display()))?;
-        let has_single = text.contains(&format!(".visible .entry {name}_single("));
-        images.push((kernel, Image { packed, text_bytes: text.len(), has_single }));
+        let texts = operations.entry(kernel.operation.clone()).or_default();
+        texts.push((kernel, packing.text(text)));
+    }
+    let mut images = Vec::new();
+    for texts in operations.into_values() {
+        // Most types have kernels that are more like those of `f32` than like any others.
+        let first = texts.iter().position(|(kernel, _)| kernel.element == "f32").unwrap_or(0);
+        let (of_dictionary, dictionary) = &texts[first];
+        for (kernel, text) in &texts {
+            let has_dictionary =
+                packing.has_dictionaries() && kernel.element != of_dictionary.element;
+            let name = format!("{}_{}_{}", kernel.family, kernel.operation, kernel.element);
+            let packed = out.join(format!("{name}.{}", kernel.arch));
+            packing
+                .pack(text, has_dictionary.then_some(dictionary))
+                .and_then(|bytes| fs::write(&packed, bytes))
+                .map_err(|error| format!("cannot write {}: {error}", packed.display()))?;
+            let image = Image {
+                packed,
+                text_bytes: text.len(),
+                has_single: text.contains(&format!(".visible .entry {name}_single(")),
+                dictionary: has_dictionary.then(|| of_dictionary.element.clone()),
+            };
+            images.push((kernel.clone(), image));
+        }
     }
     Ok(images)
 }
@@ -179,11 +205,13 @@ fn write_kernel(
         "        pub(crate) static {element}: crate::ptx::EmbeddedKernel = crate::ptx::EmbeddedKernel {{\n            \
          name: {name:?},\n            images: &["
     )?;
-    for (arch, Image { packed, text_bytes, has_single }) in images {
+    for (arch, Image { packed, text_bytes, has_single, dictionary }) in images {
         let single = has_single.then(|| format!("{name}_single"));
+        let dictionary =
+            dictionary.as_ref().map_or("None".to_owned(), |element| format!("Some(&{element})"));
         writeln!(
             source,
-            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, single: {single:?}, packed: include_bytes!({:?}) }},",
+            "                crate::ptx::Image {{ capability: ({}, {}), text_bytes: {text_bytes}, single: {single:?}, dictionary: {dictionary}, packed: include_bytes!({:?}) }},",
             arch / 10,
             arch % 10,
             packed.display().to_string()
@@ -193,6 +221,7 @@ fn write_kernel(
 }
 
 /// The kernel that a file holds.
+#[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) family: String,
     pub(crate) operation: String,

@@ -284,14 +284,15 @@ fn later_most_threads_of_rows(op: &str, element: &str, bits: Option<u32>) -> u32
     }
 }
 
-/// The bound for segments from sm_90 on. With 512 or 640 threads, segments of 64 elements or more
-/// take 5 to 20 % longer, and with 896 or 1024 no less.
+/// The bound for segments from sm_90 on. The shared memory has room for 1024 threads, or 960 where
+/// segments are short.
 fn later_most_threads_of_segments(op: &str, bits: Option<u32>) -> u32 {
     match (op, bits) {
         ("repair" | "top8", _) => 512,
         // Exact sums of short segments take a tenth less with a few registers more.
         ("exact", _) | ("top4", Some(16 | 64)) => 640,
-        _ => 768,
+        ("top4" | "moments", _) => 768,
+        _ => 1024,
     }
 }
 

@@ -32,6 +32,8 @@ struct Image {
     text_bytes: usize,
     /// The name of the second entry of the PTX, if it has one.
     single: Option<&'static str>,
+    /// The kernel whose PTX for the same architecture is needed to unpack this one, if any is.
+    dictionary: Option<&'static EmbeddedKernel>,
     /// The PTX, compressed by deflate, or by LZMA with the feature `compact`.
     packed: &'static [u8],
 }
@@ -83,22 +85,39 @@ impl Image {
     fn text(&self) -> String {
         // Neither step can fail, because the build script has compressed a text of this length, and
         // a program's statics do not change.
-        let bytes = unpacked(self.packed, self.text_bytes).expect("embedded PTX is undamaged");
+        let image = self.dictionary.and_then(|kernel| kernel.image(self.capability));
+        let dictionary = image.map(Image::text);
+        let bytes = unpacked(self.packed, self.text_bytes, dictionary.as_deref())
+            .expect("embedded PTX is undamaged");
         String::from_utf8(bytes).expect("embedded PTX is text")
     }
 }
 
-/// The `bytes` bytes that the build script has compressed.
+/// The `bytes` bytes that the build script has compressed. It has used no dictionary.
 #[cfg(not(feature = "compact"))]
-fn unpacked(packed: &[u8], bytes: usize) -> Option<Vec<u8>> {
+fn unpacked(packed: &[u8], bytes: usize, _dictionary: Option<&str>) -> Option<Vec<u8>> {
     miniz_oxide::inflate::decompress_to_vec_with_limit(packed, bytes).ok()
 }
 
-/// The `bytes` bytes that the build script has compressed.
 #[cfg(feature = "compact")]
-fn unpacked(packed: &[u8], bytes: usize) -> Option<Vec<u8>> {
+#[path = "../build/lzma.rs"]
+mod lzma;
+
+/// The `bytes` bytes that the build script has compressed with this dictionary.
+#[cfg(feature = "compact")]
+fn unpacked(packed: &[u8], bytes: usize, dictionary: Option<&str>) -> Option<Vec<u8>> {
     let mut unpacked = Vec::with_capacity(bytes);
-    let mut reader = lzma_rust2::LzmaReader::new_mem_limit(packed, u32::MAX, None).ok()?;
+    let window = lzma::window(bytes, dictionary.map_or(0, str::len));
+    let mut reader = lzma_rust2::LzmaReader::new(
+        packed,
+        bytes as u64,
+        lzma::LC,
+        lzma::LP,
+        lzma::PB,
+        window,
+        dictionary.map(str::as_bytes),
+    )
+    .ok()?;
     std::io::Read::read_to_end(&mut reader, &mut unpacked).ok()?;
     Some(unpacked)
 }

@@ -15,9 +15,14 @@ use build::Packing;
 /// The smallest archive.
 const ARCHIVE: &str = "segments.sm_75.tar.lz";
 
+/// The folder of a test.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name)
+}
+
 /// A new folder of this name for the archive, and one for what the build script writes.
 fn folders(name: &str) -> (PathBuf, PathBuf) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name);
+    let folder = folder(name);
     if folder.exists() {
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -36,18 +41,29 @@ fn error(archives: &Path, out: &Path) -> String {
     build::embed(archives, out, Packing::Quick).unwrap_err().to_string()
 }
 
-/// The text that the build script has compressed.
-fn unpacked(packed: &[u8], packing: Packing) -> String {
+/// The text of `bytes` bytes that the build script has compressed, perhaps with a dictionary.
+fn unpacked(packed: &[u8], packing: Packing, bytes: usize, dictionary: Option<&str>) -> String {
     let text = match packing {
         Packing::Quick => miniz_oxide::inflate::decompress_to_vec(packed).unwrap(),
         Packing::Compact => {
             let mut text = Vec::new();
-            let mut reader = lzma_rust2::LzmaReader::new_mem_limit(packed, u32::MAX, None).unwrap();
-            reader.read_to_end(&mut text).unwrap();
+            let window = (bytes + dictionary.map_or(0, str::len)).next_power_of_two() as u32;
+            let dictionary = dictionary.map(str::as_bytes);
+            let reader =
+                lzma_rust2::LzmaReader::new(packed, bytes as u64, 2, 0, 0, window, dictionary);
+            reader.unwrap().read_to_end(&mut text).unwrap();
             text
         }
     };
+    assert_eq!(text.len(), bytes);
     String::from_utf8(text).unwrap()
+}
+
+/// The length of a kernel's PTX, which the build script has written beside the kernel's name.
+fn text_bytes(source: &str, name: &str) -> usize {
+    let (_, kernel) = source.split_once(&format!("name: {name:?},")).unwrap();
+    let (_, number) = kernel.split_once("text_bytes: ").unwrap();
+    number.split_once(',').unwrap().0.parse().unwrap()
 }
 
 /// Embeds an archive, and returns the PTX of a kernel and its compressed length.
@@ -60,9 +76,8 @@ fn embedded(name: &str, packing: Packing) -> (String, usize) {
     let sums = source.matches("name: \"segments_sum_f32\"").count();
     assert!(statics > 1 && sums == 1, "{source}");
     let packed = fs::read(out.join("segments_sum_f32.75")).unwrap();
-    let text = unpacked(&packed, packing);
+    let text = unpacked(&packed, packing, text_bytes(&source, "segments_sum_f32"), None);
     assert!(text.contains(".visible .entry segments_sum_f32("), "{text}");
-    assert!(source.contains(&format!("text_bytes: {},", text.len())));
     let files = fs::read_dir(&out).unwrap().count();
     assert_eq!(files - 1, source.matches("include_bytes!").count());
     (text, packed.len())
@@ -82,6 +97,18 @@ fn compact_kernels_have_the_same_code_in_less_room() {
     assert!(text.contains(", ") && !compact.contains(", "));
     let code = text.lines().map(|line| line.split("//").next().unwrap().trim().replace(", ", ","));
     assert!(code.filter(|line| !line.is_empty()).eq(compact.lines()));
+}
+
+#[test]
+fn kernels_of_other_types_take_less_room_beside_that_of_f32() {
+    let (dictionary, room) = embedded("dictionary", Packing::Compact);
+    let out = folder("dictionary").join("out");
+    let packed = fs::read(out.join("segments_sum_u32.75")).unwrap();
+    assert!(packed.len() < room / 2, "{} beside {room}", packed.len());
+    let source = fs::read_to_string(out.join("embedded.rs")).unwrap();
+    let bytes = text_bytes(&source, "segments_sum_u32");
+    let text = unpacked(&packed, Packing::Compact, bytes, Some(&dictionary));
+    assert!(text.contains(".visible .entry segments_sum_u32("), "{text}");
 }
 
 #[test]

@@ -517,6 +517,7 @@ macro_rules! segments {
             ranges: u32,
             log: u32,
             cost: u32,
+            ring: u32,
             array: u64,
             begins: *const u32,
             begin_log: u32,
@@ -530,14 +531,14 @@ macro_rules! segments {
             static mut LISTS: [MaybeUninit<u32>; WORDS] = [const { MaybeUninit::uninit() }; WORDS];
 
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
-            let boundaries = $crate::segments::Boundaries::<false> {
+            let boundaries = $crate::segments::Boundaries {
                 source: boundaries, log, count, counted, elements, spans, density, task, width,
-                ranges, cost, status,
+                ranges, cost, ring, status,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::segments::segments::<_, $op, _>(input, output, slots, lists, boundaries) }
+            unsafe { $crate::segments::segments::<_, $op>(input, output, slots, lists, boundaries) }
         }
     )*};
 }

@@ -10,12 +10,9 @@ use cuda_std::warp;
 /// How many boundaries a lane that waits looks at before it goes on to wait.
 const SCANNED: u64 = 1 << 14;
 
-/// The arrays of a launch for segments. If `TRUSTED`, another kernel has made the boundaries, so
-/// that they cannot be wrong. No kernel has such boundaries now. The parameter stays until the
-/// kernels for segments are built anew, because without it their instructions come in another
-/// order.
+/// The arrays of a launch for segments.
 #[derive(Clone, Copy)]
-pub struct Boundaries<const TRUSTED: bool> {
+pub struct Boundaries {
     /// Boundary 0, where segment 0 begins. Segment `i` ends where `i + 1` begins.
     pub source: *const u32,
     /// 2 to this number are the bytes of a boundary: 4 or 8.
@@ -38,6 +35,8 @@ pub struct Boundaries<const TRUSTED: bool> {
     pub ranges: u32,
     /// A segment adds 2 to this number of bytes to where the segments behind it begin.
     pub cost: u32,
+    /// The words of the ring of a warp: a power of two, at least [`LEAST_RING`](super::LEAST_RING).
+    pub ring: u32,
     /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
     /// is the first one.
     pub status: *mut u64,
@@ -65,22 +64,18 @@ impl Spans {
 
 /// The segments of a range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(super) struct Found {
     /// The number of segment 0 in the array.
     pub base: u64,
     /// The number of segments, segment 0 included.
     pub count: u32,
-    /// How many segments behind segment 0 have been reduced already.
-    pub done: u32,
-    /// Whether the task of segment 0 in this range has not been taken before.
-    pub is_begin: bool,
 }
 
-impl<const TRUSTED: bool> Boundaries<TRUSTED> {
+impl Boundaries {
     /// Whether the host does not know the number of segments, or not that of their elements.
     #[inline(always)]
     pub(super) fn must_be_counted(&self) -> bool {
-        !TRUSTED && (!self.counted.is_null() || !self.spans.are_neighbours())
+        !self.counted.is_null() || !self.spans.are_neighbours()
     }
 
     /// What is in memory instead of what the host knew: the number of segments, and ranges that are
@@ -136,9 +131,7 @@ impl<const TRUSTED: bool> Boundaries<TRUSTED> {
     /// Where segment `i` begins in the sum of all work, if its first element is number `first`.
     #[inline(always)]
     fn place<T>(&self, i: u64, first: u64) -> u64 {
-        let bytes = first.wrapping_mul(size_of::<T>() as u64);
-        // Such boundaries have no cost.
-        if TRUSTED { bytes } else { bytes.wrapping_add(i << self.cost) }
+        first.wrapping_mul(size_of::<T>() as u64).wrapping_add(i << self.cost)
     }
 
     /// The range in which segment `i` begins, if its first element is number `first`.
@@ -173,12 +166,7 @@ impl<const TRUSTED: bool> Boundaries<TRUSTED> {
                 self.scan(lane.into(), self.count, WARP.into());
                 last = first;
             }
-            Found {
-                base: first.wrapping_sub(1),
-                count: (last - first) as u32 + 1,
-                done: 0,
-                is_begin: true,
-            }
+            Found { base: first.wrapping_sub(1), count: (last - first) as u32 + 1 }
         }
     }
 
@@ -242,7 +230,7 @@ impl<const TRUSTED: bool> Boundaries<TRUSTED> {
     /// Whether a segment may have these boundaries.
     #[inline(always)]
     pub(super) fn is_right(&self, begin: u64, end: u64) -> bool {
-        TRUSTED || begin <= end && end <= self.elements
+        begin <= end && end <= self.elements
     }
 
     /// Notes that segment `i` is wrong.
@@ -280,9 +268,6 @@ impl<const TRUSTED: bool> Boundaries<TRUSTED> {
     /// and again; `round` says how often it has asked.
     #[inline(always)]
     pub(super) fn are_wrong(&self, round: u32) -> bool {
-        if TRUSTED {
-            return false;
-        }
         // SAFETY: the launch has a status.
         unsafe {
             let first = u64::from(round) * SCANNED;

@@ -44,7 +44,8 @@
 //! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many tiles are a range, or
 //!   a range is shorter than the one tile of a task. All ranges together have more bytes than all
 //!   elements, and the cost of each segment besides.
-//! - The block has [`THREADS`] threads, and the grid has a warp for each range.
+//! - The block has [`THREADS`] threads and the [dynamic shared memory](shared_bytes) of its rings,
+//!   and the grid has a warp for each range.
 //! - If the number of segments is in memory, it is at least 1, [`count`](Boundaries::count) is the
 //!   most that it may be, and tiles and ranges are those of so many segments. The first boundary is
 //!   then 0, and the last one is the number of elements. The kernel makes ranges shorter if there
@@ -58,11 +59,12 @@ mod boundaries;
 mod reader;
 mod ring;
 mod share;
-pub(crate) mod short;
-pub(crate) mod tile;
+mod short;
+mod tile;
 
+pub(crate) use boundaries::load;
 pub use boundaries::{Boundaries, Spans};
-pub(crate) use boundaries::{Found, load};
+pub use ring::{LEAST_RING, MOST_RING};
 
 use crate::Reduction;
 use crate::item::Item;
@@ -72,11 +74,11 @@ use crate::source::OneArray;
 use crate::unroll::each;
 use crate::warp::WARP;
 use crate::words::{self, Words};
+use boundaries::Found;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{control, copy, grid};
-use cuda_std::{address_space, thread, warp};
+use cuda_std::{shared, thread, warp};
 use ring::{Next, Ring};
-use short::Neighbours;
 use tile::{BUFFER, Staged, Tile};
 
 /// Threads of a block.
@@ -88,12 +90,11 @@ pub const LEVELS: u32 = 10;
 /// Warps of a block.
 const WARPS: usize = (THREADS / WARP) as usize;
 
-/// What a warp keeps in shared memory.
+/// What a warp keeps in shared memory, besides its ring.
 #[repr(C)]
 struct Shared {
     /// A tile. Its numbers are as long as a pack, so that it begins at one.
     buffer: [MaybeUninit<u128>; BUFFER / size_of::<u128>()],
-    ring: [MaybeUninit<u32>; ring::WORDS],
     /// The accumulator of a task that waits until the warp has done everything else.
     waiting: [MaybeUninit<u32>; words::MOST],
     /// The accumulators of the tiles of a task that wait for others.
@@ -105,8 +106,17 @@ const STACK_WORDS: usize = LEVELS as usize * words::MOST;
 
 const _: () = assert!(short::LONGER * size_of::<u16>() <= STACK_WORDS * size_of::<u32>());
 
-#[address_space(shared)]
-static mut SHARED: [MaybeUninit<Shared>; WARPS] = [const { MaybeUninit::uninit() }; WARPS];
+/// Bytes of dynamic shared memory of a block whose rings have so many words.
+#[must_use]
+pub const fn shared_bytes(ring: u32) -> u32 {
+    WARPS as u32 * warp_bytes(ring)
+}
+
+/// Bytes of it for each warp.
+#[inline(always)]
+const fn warp_bytes(ring: u32) -> u32 {
+    size_of::<Shared>() as u32 + ring * size_of::<u32>() as u32
+}
 
 /// Words of shared memory for the accumulators of a warp, if their order does not matter: one for
 /// each lane, which goes on with it from tile to tile, and one in place of [`Shared::waiting`].
@@ -128,12 +138,12 @@ pub const fn list_words<R: Reduction>() -> usize {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
-pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const TRUSTED: bool>(
+pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     lists: *mut u32,
-    boundaries: Boundaries<TRUSTED>,
+    boundaries: Boundaries,
 ) {
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
@@ -142,10 +152,11 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const TRUSTED: boo
     if range >= boundaries.ranges {
         return;
     }
-    // SAFETY: each warp has its own shared memory. All branches around collective calls are the
-    // same in all lanes of a warp. The rest is the launch's contract.
+    // SAFETY: each warp has its own part of the shared memory. All branches around collective calls
+    // are the same in all lanes of a warp. The rest is the launch's contract.
     unsafe {
-        let shared = (&raw mut SHARED).cast::<Shared>().add(warp_of_block as usize);
+        let begin = (warp_of_block * warp_bytes(boundaries.ring)) as usize;
+        let shared = shared::dynamic_shared_mem::<u8>().add(begin).cast::<Shared>();
         let room = Room::of::<R>(shared, lists, warp_of_block, lane);
         grid::wait_for_dependencies();
 
@@ -157,7 +168,7 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>, const TRUSTED: boo
             }
         }
         let found = boundaries.find::<S::Element>(range, lane);
-        work::<S, R, TRUSTED>(input, output, slots, room, boundaries, range, found);
+        work::<S, R>(input, output, slots, room, boundaries, range, found);
     }
 }
 
@@ -196,7 +207,7 @@ impl Room {
             }
             Self {
                 buffer: (&raw mut (*shared).buffer).cast(),
-                ring: (&raw mut (*shared).ring).cast(),
+                ring: shared.add(1).cast(),
                 stack,
                 longer,
                 waiting,
@@ -212,31 +223,28 @@ impl Room {
 /// The whole warp calls this, with memory of its own. The launch keeps [its
 /// contract](self#the-launchs-contract).
 #[inline(always)]
-unsafe fn work<S: OneArray, R: Reduction<Source = S>, const TRUSTED: bool>(
+unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,
     slots: *mut u64,
     room: Room,
-    boundaries: Boundaries<TRUSTED>,
+    boundaries: Boundaries,
     range: u32,
     found: Found,
 ) {
     let Room { buffer, stack, longer, waiting, lane, .. } = room;
-    let ring = Ring { words: room.ring, log: boundaries.log - 2, lane };
-    let Found { base, count, done, is_begin } = found;
+    let ring = Ring { words: room.ring, size: boundaries.ring, log: boundaries.log - 2, lane };
+    let Found { base, count } = found;
     // SAFETY: the caller's contract. All branches around collective calls are the same in all lanes
     // of a warp.
     unsafe {
         let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: done + 1, begin: 0, brought: done + 1 };
+        let mut next = Next { segment: 1, begin: 0, brought: 1 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
-        next.begin = boundaries.load(base.wrapping_add(1) + u64::from(done));
-        let mut tile = None;
-        if is_begin {
-            tile = boundaries.task_of::<S::Element>(range, base);
-        }
+        next.begin = boundaries.load(base.wrapping_add(1));
+        let mut tile = boundaries.task_of::<S::Element>(range, base);
         if tile.is_none() {
             copy::wait();
             warp::sync_warp(u32::MAX);
@@ -308,8 +316,8 @@ fn slot(range: u32, task: u32) -> u64 {
 
 /// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
 #[derive(Clone, Copy)]
-struct Warp<const TRUSTED: bool> {
-    boundaries: Boundaries<TRUSTED>,
+struct Warp {
+    boundaries: Boundaries,
     slots: *mut u64,
     /// The number of segment 0 in the array.
     base: u64,
@@ -323,7 +331,7 @@ struct Warp<const TRUSTED: bool> {
     lane: u32,
 }
 
-impl<const TRUSTED: bool> Warp<TRUSTED> {
+impl Warp {
     /// What the warp needs to meet the others of a segment of so many tasks.
     #[inline(always)]
     fn meeting(&self, tasks: u32) -> Meeting {
@@ -360,7 +368,7 @@ impl<const TRUSTED: bool> Warp<TRUSTED> {
                 }
                 warp::warp_vote_ballot(u32::MAX, fits).trailing_ones()
             };
-            let step = self.ring.capacity() / WARP;
+            let step = self.ring.capacity().div_ceil(WARP);
             let steps = fitting(0, step, WARP);
             let segments = steps * step + fitting(steps * step, 1, step);
             let taken = segments.max(1);
@@ -428,20 +436,12 @@ impl<const TRUSTED: bool> Warp<TRUSTED> {
             is_last.then(|| R::Acc::from_words(&|i| words[i]))
         }
     }
-}
 
-impl<const TRUSTED: bool> Neighbours for Warp<TRUSTED> {
-    #[inline(always)]
-    fn lane(&self) -> u32 {
-        self.lane
-    }
-
-    #[inline(always)]
-    fn longer(&self) -> *mut u16 {
-        self.longer
-    }
-
-    /// A segment with wrong boundaries is reported, and has no elements.
+    /// The numbers of the elements of the tile at which a segment begins and ends. A segment with
+    /// wrong boundaries is reported, and has no elements.
+    ///
+    /// # Safety
+    /// The tile is one of short segments, and has this one.
     #[inline(always)]
     unsafe fn place_of(&self, tile: Tile, segment: u32) -> (u32, u32) {
         // SAFETY: the caller's contract.
@@ -467,6 +467,10 @@ impl<const TRUSTED: bool> Neighbours for Warp<TRUSTED> {
         }
     }
 
+    /// Writes the results of a segment.
+    ///
+    /// # Safety
+    /// The segment is one of a tile, and one lane calls this.
     #[inline(always)]
     unsafe fn write<R: Reduction>(
         &self,

@@ -5,18 +5,36 @@ use crate::unroll::each;
 use crate::warp::WARP;
 use cuda_std::ext::copy;
 
-/// Words of the ring.
-pub(super) const WORDS: usize = 1024;
+/// The least words of a ring.
+pub const LEAST_RING: u32 = 256;
 
-/// How many words are brought at a time, at most. The ring has room for the boundaries of the tile
-/// that is worked on and of the next one. Half of it would be too little, because a tile has one
-/// boundary more than segments.
-const AT_ONCE: u32 = WORDS as u32 / 4;
+/// The most words of a ring.
+pub const MOST_RING: u32 = 512;
+
+/// The most words of a boundary.
+const MOST_WORDS: u32 = 2;
+
+/// Copies that all rings have room for.
+const COPIES: usize = copies(LEAST_RING);
+
+/// How many words are brought at a time, at most, to a ring of so many words. The ring has room for
+/// the boundaries of the tile that is worked on and of the next one. Half of it would be too much,
+/// because a tile has one boundary more than segments.
+const fn at_once(words: u32) -> u32 {
+    words / 2 - 2 * MOST_WORDS
+}
+
+/// How many copies of all lanes bring these words, and one boundary more.
+const fn copies(words: u32) -> usize {
+    (at_once(words) + MOST_WORDS).div_ceil(WARP) as usize
+}
 
 /// A ring of boundaries. Boundary `i` of a warp is at place `i`, modulo the size of the ring.
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
     pub words: *mut u32,
+    /// The number of words.
+    pub size: u32,
     /// 2 to this number are the words of a boundary: 1 or 2.
     pub log: u32,
     pub lane: u32,
@@ -37,7 +55,7 @@ impl Ring {
     /// The most boundaries that are brought at a time, and so the most segments of a tile.
     #[inline(always)]
     pub(super) fn capacity(self) -> u32 {
-        AT_ONCE >> self.log
+        at_once(self.size) >> self.log
     }
 
     /// Starts copies of the boundaries of the next tile. Segment 0 of the warp is number `base` of
@@ -47,10 +65,10 @@ impl Ring {
     /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
     /// next one are still needed.
     #[inline(always)]
-    pub(super) unsafe fn bring<const TRUSTED: bool>(
+    pub(super) unsafe fn bring(
         self,
         next: &mut Next,
-        boundaries: &Boundaries<TRUSTED>,
+        boundaries: &Boundaries,
         base: u64,
         count: u32,
     ) {
@@ -64,20 +82,28 @@ impl Ring {
         let number = base.wrapping_add(first.into());
         let source = boundaries.source.wrapping_add((number << self.log) as usize);
         let place = first << self.log;
-        // SAFETY: the boundaries up to number `count` of the warp are there.
-        unsafe {
-            each((AT_ONCE / WARP) as usize + 1, |i| {
-                let word = i as u32 * WARP + self.lane;
-                let to = self.words.wrapping_add(((place + word) as usize) % WORDS);
-                copy::word_if(to, source.wrapping_add(word as usize), word < words);
-            });
+        let bring = |i: usize| {
+            let word = i as u32 * WARP + self.lane;
+            let to = self.word(place + word);
+            // SAFETY: the boundaries up to number `count` of the warp are there.
+            unsafe { copy::word_if(to, source.wrapping_add(word as usize), word < words) }
+        };
+        each(COPIES, bring);
+        if words > COPIES as u32 * WARP {
+            each(copies(MOST_RING) - COPIES, |i| bring(COPIES + i));
         }
+    }
+
+    /// The place of word number `i`.
+    #[inline(always)]
+    fn word(self, i: u32) -> *mut u32 {
+        self.words.wrapping_add((i & (self.size - 1)) as usize)
     }
 
     /// Where boundary number `i` of the warp is.
     #[inline(always)]
     fn place(self, i: u32) -> *const u32 {
-        self.words.wrapping_add((i << self.log) as usize % WORDS)
+        self.word(i << self.log)
     }
 
     /// Boundary number `i` of the warp.

@@ -8,6 +8,7 @@
 //! would be long do not have it: those of elements of less than a word, and those of accumulators
 //! of more than two words.
 
+use super::Warp;
 use super::reader;
 use super::share::{self, Share};
 use super::tile::{Staged, Tile};
@@ -22,39 +23,13 @@ use cuda_std::warp;
 /// The places of the list: the most segments of two packs that a tile has.
 pub(super) const LONGER: usize = (TILE_BYTES / (2 * PACK)) as usize;
 
-/// Short segments that lie one behind the other in a tile of a warp.
-pub(crate) trait Neighbours: Sized {
-    /// The lane of the warp.
-    fn lane(&self) -> u32;
-
-    /// The places for the numbers of the longer segments of a tile, counted from its first one:
-    /// [`LONGER`], or as many as a tile has segments.
-    fn longer(&self) -> *mut u16;
-
-    /// The numbers of the elements of the tile at which a segment begins and ends.
-    ///
-    /// # Safety
-    /// The tile is one of short segments, and has this one.
-    unsafe fn place_of(&self, tile: Tile, segment: u32) -> (u32, u32);
-
-    /// Writes the results of a segment.
-    ///
-    /// # Safety
-    /// The segment is one of a tile, and one lane calls this.
-    unsafe fn write<R: Reduction>(
-        &self,
-        source: R::Source,
-        segment: u32,
-        acc: R::Acc,
-        output: *mut R::Raw,
-    );
-
+impl Warp {
     /// Reduces a tile of short segments, and writes their results.
     ///
     /// # Safety
     /// The whole warp calls this. The tile has arrived, and all lanes [closed](Staged::close) it.
     #[inline(always)]
-    unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
+    pub(super) unsafe fn work_short<S: OneArray, R: Reduction<Source = S>>(
         &self,
         source: S,
         tile: Tile,
@@ -78,17 +53,17 @@ pub(crate) trait Neighbours: Sized {
             while done < segments {
                 control::keep_rolled();
                 let left = segments - done;
-                let is_there = self.lane() < left;
-                let mut number = done + self.lane().min(left - 1);
+                let is_there = self.lane < left;
+                let mut number = done + self.lane.min(left - 1);
                 if are_shorter {
-                    number = self.longer().add(number as usize).read().into();
+                    number = self.longer.add(number as usize).read().into();
                 }
                 let segment = tile.first + number;
                 let (offset, until) = self.place_of(tile, segment);
                 let length = if is_there { until.wrapping_sub(offset) } else { 0 };
                 let share = Share { segment, offset, length, number: 0, is_there };
                 let (share, taken, most) = if warp::warp_vote_any(u32::MAX, length > in_part) {
-                    let (share, taken) = share.divided(in_part, self.lane(), left);
+                    let (share, taken) = share.divided(in_part, self.lane, left);
                     (share, taken, share::most(share.parts(in_part)))
                 } else {
                     (share, left.min(WARP), 1)
@@ -124,14 +99,14 @@ pub(crate) trait Neighbours: Sized {
         staged: Staged,
         output: *mut R::Raw,
     ) -> u32 {
-        let lower = (1 << self.lane()) - 1;
+        let lower = (1 << self.lane) - 1;
         let (mut done, mut longer) = (0, 0);
         // SAFETY: the caller's contract. All branches around collective calls are the same in all
         // lanes. Only places of the list are written.
         unsafe {
             while done < tile.segments {
                 control::keep_rolled();
-                let number = done + self.lane();
+                let number = done + self.lane;
                 let is_there = number < tile.segments;
                 let segment = tile.first + number.min(tile.segments - 1);
                 let (offset, until) = self.place_of(tile, segment);
@@ -148,7 +123,7 @@ pub(crate) trait Neighbours: Sized {
                 let are_longer = warp::warp_vote_ballot(u32::MAX, is_longer);
                 let place = (longer + (are_longer & lower).count_ones()) as usize;
                 if is_longer && place < LONGER {
-                    self.longer().add(place).write(number as u16);
+                    self.longer.add(place).write(number as u16);
                 }
                 longer = (longer + are_longer.count_ones()).min(LONGER as u32);
                 done += WARP;

@@ -8,11 +8,11 @@ use crate::warp::WARP;
 use cuda_std::ext::copy;
 
 /// Bytes of shared memory for one tile.
-pub(crate) const BUFFER: usize = rows::BUFFER;
+pub(super) const BUFFER: usize = rows::BUFFER;
 
 /// A tile of a warp: short segments, or a piece of a long one.
 #[derive(Clone, Copy)]
-pub(crate) struct Tile {
+pub(super) struct Tile {
     /// The number of the first segment in the warp's range.
     pub first: u32,
     /// The number of short segments, or [`LONG`].
@@ -32,35 +32,35 @@ const LONG: u32 = u32::MAX;
 
 impl Tile {
     #[inline(always)]
-    pub(crate) fn short(first: u32, segments: u32, begin: u64, length: u64) -> Self {
+    pub(super) fn short(first: u32, segments: u32, begin: u64, length: u64) -> Self {
         Self { first, segments, begin, length, task: 0, number: 0 }
     }
     /// The first tile of a task of a long segment.
     #[inline(always)]
-    pub(crate) fn long(first: u32, begin: u64, length: u64, task: u32) -> Self {
+    pub(super) fn long(first: u32, begin: u64, length: u64, task: u32) -> Self {
         Self { first, segments: LONG, begin, length, task, number: 0 }
     }
     #[inline(always)]
-    pub(crate) fn is_long(self) -> bool {
+    pub(super) fn is_long(self) -> bool {
         self.segments == LONG
     }
     /// The number of elements before the tile in its long segment, and of those in the tile. A task
     /// has `task` tiles.
     #[inline(always)]
-    pub(crate) fn extent<T>(self, task: u32) -> (u64, u32) {
+    pub(super) fn extent<T>(self, task: u32) -> (u64, u32) {
         let number = u64::from(self.task) * u64::from(task) + u64::from(self.number);
         let before = if self.is_long() { number * most::<T>() } else { 0 };
         (before, (self.length - before).min(most::<T>()) as u32)
     }
     /// The number of tasks of a long segment.
     #[inline(always)]
-    pub(crate) fn tasks<T>(self, task: u32) -> u32 {
+    pub(super) fn tasks<T>(self, task: u32) -> u32 {
         let tiles = self.length.div_ceil(most::<T>());
         ((tiles + u64::from(task) - 1) >> task.trailing_zeros()) as u32
     }
     /// The next tile of the same task, if there is one.
     #[inline(always)]
-    pub(crate) fn next<T>(self, task: u32) -> Option<Self> {
+    pub(super) fn next<T>(self, task: u32) -> Option<Self> {
         let (before, count) = self.extent::<T>(task);
         let has_next =
             self.is_long() && self.number + 1 < task && before + u64::from(count) < self.length;
@@ -70,7 +70,7 @@ impl Tile {
 
 /// The most elements of a tile.
 #[inline(always)]
-pub(crate) const fn most<T>() -> u64 {
+pub(super) const fn most<T>() -> u64 {
     TILE_BYTES as u64 / size_of::<T>() as u64
 }
 
@@ -83,7 +83,7 @@ impl Tile {
     /// The whole warp calls this, and no lane uses `buffer` until the copies have arrived. The
     /// elements of the tile are some of the array.
     #[inline(always)]
-    pub(crate) unsafe fn stage<T: Item>(
+    pub(super) unsafe fn stage<T: Item>(
         self,
         first: u64,
         input: *const T,
@@ -106,7 +106,7 @@ impl Tile {
 /// Where a tile lies in its buffer. Behind each line of 128 bytes is a copy of the pack that
 /// follows the line, so that the bytes of a pack are neighbours wherever it begins.
 #[derive(Clone, Copy)]
-pub(crate) struct Staged {
+pub(super) struct Staged {
     pub buffer: *mut u8,
     /// The bytes before the first element.
     pub begin: u32,
@@ -117,7 +117,7 @@ pub(crate) struct Staged {
 impl Staged {
     /// Whether element number `at` begins at a pack of shared memory.
     #[inline(always)]
-    pub(crate) fn is_pack<T>(self, at: u32) -> bool {
+    pub(super) fn is_pack<T>(self, at: u32) -> bool {
         (self.begin + at * size_of::<T>() as u32).is_multiple_of(PACK)
     }
 
@@ -129,7 +129,7 @@ impl Staged {
     /// All lanes of the warp call this, after the tile has arrived.
     #[inline(always)]
     #[expect(clippy::cast_ptr_alignment, reason = "lines begin at packs")]
-    pub(crate) unsafe fn close<T>(self, lane: u32) {
+    pub(super) unsafe fn close<T>(self, lane: u32) {
         let line = (lane + 1) * LINE;
         // Elements of a pack are not divided.
         if size_of::<T>() as u32 >= PACK || line >= self.end {

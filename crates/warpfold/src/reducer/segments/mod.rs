@@ -328,7 +328,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         // A negative offset is beyond them. Spans may have more elements together.
         let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
-        let shape = LaunchShape::linear(blocks, plan::THREADS, 0).in_sequence();
+        let ring = plan::ring(values.len * size_of::<T>() as u64, segments, log);
+        let shape = LaunchShape::linear(blocks, plan::THREADS, plan::shared_bytes(ring));
+        let shape = shape.in_sequence();
         let args: [Arg; ARGUMENTS] = [
             Arg::Pointer(values.address),
             Arg::Pointer(output),
@@ -344,6 +346,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::U32(plan.ranges),
             Arg::U32(log),
             Arg::U32(plan::COST),
+            Arg::U32(ring),
             Arg::U64(values.len),
             Arg::Pointer(begins),
             Arg::U32(begin_log),
@@ -385,7 +388,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
 }
 
 /// The number of arguments of a kernel for segments, without counting those of a constant.
-const ARGUMENTS: usize = 17;
+const ARGUMENTS: usize = 18;
 
 /// Where the boundaries of segments are on the device.
 #[derive(Clone, Copy)]

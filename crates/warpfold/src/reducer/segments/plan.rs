@@ -18,7 +18,7 @@ const LEAST: u32 = 10;
 /// has done sooner, but more warps begin later. (bench/NOTEBOOK.md, attempt 115.)
 const MOST_SHORT: u64 = 8;
 /// Warps that a multiprocessor has room for at a time.
-pub(super) const RESIDENT: u64 = 24;
+pub(super) const RESIDENT: u64 = 32;
 /// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
 /// warps that have nothing to do cost little.
 const RANGES_OF_SPANS: u64 = 2048;
@@ -29,6 +29,27 @@ const SEARCH: u64 = 3 << (TILE - 1);
 /// status.
 pub(super) const fn most_bytes(words: u64) -> u64 {
     ((WORKSPACE_BYTES / 8 / words / 2 - 2) << LEVELS) << TILE
+}
+
+/// Bytes of shared memory for each warp, without its ring. `warpfold_device::segments::shared_bytes`.
+const WARP_BYTES: u32 = 5104;
+/// The words of a ring for boundaries that are far apart, and for others.
+/// `warpfold_device::segments::LEAST_RING` and `MOST_RING`.
+const RINGS: [u32; 2] = [256, 512];
+/// The most words of boundaries that a tile has on average, so that the smaller ring is chosen.
+const FEW_WORDS: u64 = 64;
+
+/// The words of the ring of a warp, for elements of `bytes` bytes together and boundaries of 2 to
+/// the power of `log` bytes. In a smaller ring fewer short segments have room, and a multiprocessor
+/// has room for more warps (bench/NOTEBOOK.md, attempt 131).
+pub(super) fn ring(bytes: u64, segments: u64, log: u32) -> u32 {
+    let words = ((segments << TILE) << (log - 2)) / bytes.max(1);
+    RINGS[usize::from(words > FEW_WORDS)]
+}
+
+/// Bytes of dynamic shared memory of a block whose rings have so many words.
+pub(super) const fn shared_bytes(ring: u32) -> u32 {
+    THREADS / 32 * (WARP_BYTES + 4 * ring)
 }
 
 /// How a launch is divided.
