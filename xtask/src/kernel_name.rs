@@ -324,12 +324,22 @@ fn bins(name: &str, rest: &str) -> KernelTraits {
     let is_short = ["sum", "min", "max"].contains(&op) && !element.ends_with("64");
     KernelTraits {
         // A block that counts has barriers behind the clearing of its bins, behind its last key,
-        // and on both sides of its ticket. In the other kernels each of the two stages has one.
-        barriers: Some(if op == "counts" { 4 } else { 2 }),
+        // and on both sides of its ticket. Counts of bytes have one more, before the last block
+        // adds the sums of its threads. In the other kernels each of the two stages has one.
+        barriers: Some(match rest {
+            "counts_u8" => 5,
+            _ if op == "counts" => 4,
+            _ => 2,
+        }),
         // Blocks have 512 threads at most. If there are registers for two of them on a
         // multiprocessor, sums into few bins take a tenth less (bench/NOTEBOOK.md, attempt 125).
+        // Counts of bytes have few registers, so that there is room for four.
         most_threads: Some(512),
-        later_most_threads: Some(if is_short { 1024 } else { 512 }),
+        later_most_threads: Some(match rest {
+            "counts_u8" => 2048,
+            _ if is_short => 1024,
+            _ => 512,
+        }),
         ..traits
     }
 }
@@ -562,7 +572,8 @@ mod tests {
         assert_eq!((traits.module.as_str(), traits.most_threads), ("keyed_sum_f32", Some(800)));
         let traits = super::traits("bins_sum_f32");
         assert_eq!((traits.module.as_str(), traits.barriers), ("bins_sum_f32", Some(2)));
-        assert_eq!(super::traits("bins_counts_u8").barriers, Some(4));
+        assert_eq!(super::traits("bins_counts_u8").barriers, Some(5));
+        assert_eq!(super::traits("bins_counts_u16").barriers, Some(4));
         for (name, most) in [("sum_f32", 1024), ("min_u64", 512), ("moments_f32", 512)] {
             let of = super::traits(&format!("bins_{name}")).later_most_threads;
             assert_eq!(of, Some(most), "{name}");

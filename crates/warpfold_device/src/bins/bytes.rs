@@ -1,9 +1,10 @@
 //! Counts keys of one byte.
 //!
-//! Each thread has a count of its own for each key, in 16 bits, and all counts of a lane lie in one
-//! bank of shared memory. So no two lanes of a warp ever wait for each other, whether keys are
-//! equal or not, and no branch looks at a key. That matters because 16 keys come with each load. A
-//! block has few threads, because the counts of a thread take 512 bytes.
+//! Each lane of two warps has a *column* of counts of its own: one for each key, in 16 bits, all in
+//! one bank of shared memory. So no two lanes of a warp ever wait for each other, whether keys are
+//! equal or not, and no branch looks at a key. That matters because 16 keys come with each load.
+//! The other warps of the block add to the same columns, so that the columns of few blocks have to
+//! be cleared and summed.
 
 use super::counts::Counting;
 use super::{keys::Count, report, shards::Shards};
@@ -15,21 +16,27 @@ use cuda_std::ext::{atomic, control, grid, packed, streaming};
 use cuda_std::{address_space, thread, warp};
 
 /// Threads of a block.
-pub const BYTE_THREADS: u32 = 64;
+pub const BYTE_THREADS: u32 = 512;
+
+/// Columns of counts, of which each takes 512 bytes.
+pub const BYTE_COLUMNS: u32 = 64;
 
 /// How many packs a thread has under way.
-const LOADS: usize = 4;
+const LOADS: usize = 2;
 
 /// Pairs of keys. The counts of a pair are the two halves of a word.
 const PAIRS: u32 = 128;
 
-/// Four words of neighbouring threads are read at once. The counts of a pair are so many quads.
-const QUADS: u32 = BYTE_THREADS / 4;
+/// Four words of neighbouring columns are read at once. The counts of a pair are so many quads.
+const QUADS: u32 = BYTE_COLUMNS / 4;
 
-/// The counts: for each pair of keys a word of each thread.
+/// How many lanes sum the counts of a pair.
+const LANES: u32 = BYTE_THREADS / PAIRS;
+
+/// The counts: for each pair of keys a word of each column.
 #[address_space(shared)]
-static mut COUNTS: [MaybeUninit<u128>; (PAIRS * BYTE_THREADS) as usize / 4] =
-    [const { MaybeUninit::uninit() }; (PAIRS * BYTE_THREADS) as usize / 4];
+static mut COUNTS: [MaybeUninit<u128>; (PAIRS * QUADS) as usize] =
+    [const { MaybeUninit::uninit() }; (PAIRS * QUADS) as usize];
 
 /// Counts the keys of a chunk. The last block of the grid writes the counts.
 ///
@@ -43,13 +50,14 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
     let (block, chunks) = (thread::block_idx_x(), thread::grid_dim_x());
     let four = (&raw mut COUNTS).cast::<u128>();
     let counts = four.cast::<u32>();
-    // Where the thread's word of the first pair is, in bytes: one byte is enough for the number.
-    let own = tid * 4;
+    let column = tid % BYTE_COLUMNS;
+    // Where the column's word of the first pair is, in bytes: one byte is enough for the number.
+    let own = column * 4;
     // SAFETY: barriers separate the clearing of the counts, the additions, and the reading. Only
     // keys that are there are read. The rest is the launch's contract.
     unsafe {
         let mut word = tid;
-        while word < PAIRS * BYTE_THREADS / 4 {
+        while word < PAIRS * QUADS {
             control::keep_rolled();
             four.add(word as usize).write(0);
             word += BYTE_THREADS;
@@ -67,7 +75,7 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
             if key >= bins {
                 report(status, position);
             }
-            let at = (key >> 1) * BYTE_THREADS + tid;
+            let at = (key >> 1) * BYTE_COLUMNS + column;
             atomic::add(counts.add(at as usize), 1 << (16 * (key & 1)));
         }
         let source = keys.wrapping_add(before as usize);
@@ -99,38 +107,37 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
                 output.add(bin as usize).write(count);
             }
         };
-        let mut is_wrong = false;
-        let mut pair = tid;
-        while pair < PAIRS {
+        let (pair, lane) = (tid / LANES, tid % LANES);
+        let (mut both, mut odd) = (0u32, 0);
+        each((QUADS / LANES) as usize, |i| {
+            // Eight lanes, those of two pairs, read eight different banks of 16 bytes.
+            let place = (i as u32 ^ pair % 2) * LANES + lane;
+            let quad = *four.add((pair * QUADS + place) as usize);
+            each(4, |k| {
+                let word = (quad >> (32 * k)) as u32;
+                both = both.wrapping_add(word);
+                odd += word >> 16;
+            });
+        });
+        let mut distance = 1;
+        while distance < LANES {
             control::keep_rolled();
-            let (mut both, mut odd) = (0u32, 0);
-            let mut i = 0;
-            while i < QUADS {
-                control::keep_rolled();
-                each(4, |k| {
-                    // Each lane begins at another place, so that lanes read different banks.
-                    let place = (tid + i + k as u32) % QUADS;
-                    let quad = *four.add((pair * QUADS + place) as usize);
-                    each(4, |k| {
-                        let word = (quad >> (32 * k)) as u32;
-                        both = both.wrapping_add(word);
-                        odd += word >> 16;
-                    });
-                });
-                i += 4;
-            }
-            // Modulo 2^32, `both` is the number of even keys and 2^16 times that of odd ones. There
-            // are fewer than 2^32 even keys.
-            let even = both.wrapping_sub(odd << 16);
-            is_wrong |= even > 0 && 2 * pair >= bins || odd > 0 && 2 * pair + 1 >= bins;
-            if chunks == 1 {
-                write(2 * pair, even.into());
-                write(2 * pair + 1, odd.into());
-            } else if even | odd > 0 {
-                let sums = u64::from(even) | u64::from(odd) << 32;
-                atomic::add(shards.own().add(pair as usize), sums);
-            }
-            pair += BYTE_THREADS;
+            both = both.wrapping_add(warp::warp_shuffle_xor(u32::MAX, both, distance, WARP).0);
+            odd += warp::warp_shuffle_xor(u32::MAX, odd, distance, WARP).0;
+            distance *= 2;
+        }
+        // Modulo 2^32, `both` is the number of even keys and 2^16 times that of odd ones. There are
+        // fewer than 2^32 even keys.
+        let even = both.wrapping_sub(odd << 16);
+        let is_wrong = even > 0 && 2 * pair >= bins || odd > 0 && 2 * pair + 1 >= bins;
+        if lane > 0 {
+            // The first lane of the pair writes its counts.
+        } else if chunks == 1 {
+            write(2 * pair, even.into());
+            write(2 * pair + 1, odd.into());
+        } else if even | odd > 0 {
+            let sums = u64::from(even) | u64::from(odd) << 32;
+            atomic::add(shards.own().add(pair as usize), sums);
         }
         if warp::warp_vote_any(u32::MAX, is_wrong) {
             // Keys that are no bins have been counted, so the warp looks where the first one is.
@@ -149,13 +156,12 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
             if !shards.are_complete(counts) {
                 return;
             }
-            shards.sum(
-                BYTE_THREADS,
-                |pack| pack.map(u64::from),
-                |quad, sums| {
-                    each(4, |k| write(4 * quad + k as u32, sums[k]));
-                },
-            );
+            // Some threads may not have looked yet whether the block is the last one.
+            let sums = sum(shards, four.add(1).cast());
+            if tid < PAIRS {
+                write(2 * tid, sums[0]);
+                write(2 * tid + 1, sums[1]);
+            }
         }
         let mut bin = 2 * PAIRS + tid;
         while bin < bins {
@@ -166,7 +172,56 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
     }
 }
 
-/// Adds 1 to the counts of the four keys of a word. The word of the thread for the first pair is
+/// Adds the shards up and clears them, and clears the word that counts blocks. The first threads get
+/// the counts of a pair each. The threads of a pair take different shards, and meet in `room`.
+///
+/// # Safety
+/// The whole block calls this, and `room` has a place for two numbers of each thread. No other block
+/// uses the shards, and no other thread uses `room`.
+#[inline(always)]
+unsafe fn sum(shards: Shards, room: *mut [u64; 2]) -> [u64; 2] {
+    let tid = thread::thread_idx_x();
+    let at = |shard: u32| shards.at(shard).wrapping_add((tid % PAIRS) as usize);
+    let mut sums = [0; 2];
+    let mut shard = tid / PAIRS;
+    // SAFETY: the caller's contract. A barrier separates the writes to `room` from the reads.
+    unsafe {
+        while shard < shards.count {
+            control::keep_rolled();
+            let mut loaded = [0; 4];
+            each(4, |i| {
+                let shard = shard + i as u32 * LANES;
+                if shard < shards.count {
+                    loaded[i] = atomic::load_relaxed(at(shard));
+                }
+            });
+            each(4, |i| {
+                let shard = shard + i as u32 * LANES;
+                if shard < shards.count {
+                    atomic::store_relaxed(at(shard), 0);
+                }
+                sums[0] += u64::from(loaded[i] as u32);
+                sums[1] += loaded[i] >> 32;
+            });
+            shard += 4 * LANES;
+        }
+        if tid == 0 {
+            atomic::store_relaxed(shards.words, 0);
+        }
+        room.add(tid as usize).write(sums);
+        thread::sync_threads();
+        if tid < PAIRS {
+            each(LANES as usize - 1, |i| {
+                let others = *room.add(tid as usize + (i + 1) * PAIRS as usize);
+                sums[0] += others[0];
+                sums[1] += others[1];
+            });
+        }
+    }
+    sums
+}
+
+/// Adds 1 to the counts of the four keys of a word. The word of the column for the first pair is
 /// `own` bytes behind `counts`.
 ///
 /// # Safety

@@ -49,8 +49,9 @@
 //! - The grid has a block for each chunk along x, and one for each range of bins along y. The block
 //!   has [`THREADS`] threads, and `copies * range` 32-bit words of shared memory. `chunk` is the
 //!   number of packs of a block, and fewer than 2^32 keys.
-//! - If a key has one byte, the block has [`BYTE_THREADS`] threads, of which each takes fewer than
-//!   2^16 - 1 keys in packs. There is one range, and no dynamic shared memory.
+//! - If a key has one byte, the block has [`BYTE_THREADS`] threads, of which those of each of
+//!   [`BYTE_COLUMNS`] columns take fewer than 2^16 - 1 keys in packs. There is one range, and no
+//!   dynamic shared memory.
 //! - `words` is aligned to 16 bytes. It has [`SHARDS_AT`] 64-bit words, and then `shards` shards, a
 //!   power of two. A shard has a word for each bin, rounded up to an even number. All words are 0
 //!   before the launch, and 0 again after it. If there is one chunk, they are not used. Block `x`
@@ -66,7 +67,7 @@ mod keys;
 mod reduce;
 mod shards;
 
-pub use bytes::BYTE_THREADS;
+pub use bytes::{BYTE_COLUMNS, BYTE_THREADS};
 pub use combine::{COLUMNS, SLICES, combine};
 pub use counts::{Counting, THREADS, counts};
 pub use keys::Count;

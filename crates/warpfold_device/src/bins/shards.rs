@@ -31,7 +31,7 @@ pub(super) struct Shards {
 impl Shards {
     /// The first word of a shard.
     #[inline(always)]
-    fn at(self, shard: u32) -> *mut u64 {
+    pub(super) fn at(self, shard: u32) -> *mut u64 {
         self.words.wrapping_add(SHARDS_AT as usize + shard as usize * self.length as usize)
     }
 

@@ -91,17 +91,18 @@ const MOST_PACKS: u64 = u32::MAX as u64 / PACK / ROUND * ROUND;
 /// The most blocks that a multiprocessor has room for at a time.
 const RESIDENT: u64 = 8;
 /// Threads of a block that counts keys of one byte. `warpfold_device::bins::BYTE_THREADS`.
-const BYTE_THREADS: u32 = 64;
-/// Packs of such keys that the threads of a block have under way, four each.
-const BYTE_ROUND: u64 = 4 * BYTE_THREADS as u64;
-/// The least packs of a block of such keys.
-const LEAST_BYTE_PACKS: u64 = 4 * BYTE_ROUND;
-/// The most packs of a block of such keys, because each thread counts in 16 bits, and may have one
-/// key more.
-const MOST_BYTE_PACKS: u64 =
-    (u16::MAX as u64 - 1) / PACK * BYTE_THREADS as u64 / BYTE_ROUND * BYTE_ROUND;
+const BYTE_THREADS: u32 = 512;
+/// Columns of counts of such a block. `warpfold_device::bins::BYTE_COLUMNS`.
+const BYTE_COLUMNS: u64 = 64;
+/// Packs of such keys for which no thread takes more than one.
+const BYTE_ROUND: u64 = BYTE_THREADS as u64;
+/// The least packs of a block of such keys, unless there are fewer blocks than multiprocessors.
+const LEAST_BYTE_PACKS: u64 = 2 * BYTE_ROUND;
+/// The most packs of a block of such keys, because a column counts in 16 bits, and may have one key
+/// more.
+const MOST_BYTE_PACKS: u64 = (u16::MAX as u64 - 1) / PACK * BYTE_COLUMNS / BYTE_ROUND * BYTE_ROUND;
 /// The most blocks for such keys that a multiprocessor has room for at a time.
-const BYTE_RESIDENT: u64 = 6;
+const BYTE_RESIDENT: u64 = 4;
 
 /// 64-bit words of the workspace before the first shard. `warpfold_device::bins::SHARDS_AT`.
 const SHARDS_AT: u64 = 16;
@@ -226,7 +227,8 @@ mod tests {
             prop_assert!(u64::from(plan.chunks) * plan.chunk >= (n << log) / PACK);
             prop_assert!(plan.chunk * (PACK >> log) < 1 << 32);
             let of_thread = plan.chunk.div_ceil(plan.threads.into()) * PACK;
-            prop_assert!(log > 0 || of_thread < u16::MAX.into());
+            let of_column = u64::from(plan.threads) / BYTE_COLUMNS * of_thread;
+            prop_assert!(log > 0 || of_column < u16::MAX.into());
             let [shards, chunks] = [plan.shards, plan.chunks].map(u64::from);
             prop_assert!(shards.is_power_of_two());
             let length = if log == 0 { 128 } else { bins.next_multiple_of(2) };
