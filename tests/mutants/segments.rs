@@ -19,6 +19,10 @@ const LONG: u32 = TILE + 2;
 const SHORT: u32 = TILE - 2;
 /// What a segment adds to its bytes when ranges are made: 2 to this number.
 const COST: u32 = 4;
+/// The words of the ring of a warp.
+const RING: u32 = 512;
+/// Bytes of shared memory of the two warps of a block.
+const SHARED_BYTES: u32 = 2 * (5104 + 4 * RING);
 
 /// The lengths of the segments: short ones, some that several lanes share, and some that several
 /// warps share.
@@ -113,6 +117,7 @@ fn launch(
         Arg::U32(ranges as u32),
         Arg::U32(2),
         Arg::U32(COST),
+        Arg::U32(RING),
         // Segments are neighbours.
         Arg::U64(elements),
         Arg::Pointer(0),
@@ -123,6 +128,7 @@ fn launch(
         seed,
         // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
+        dynamic_shared_bytes: SHARED_BYTES,
         ..LaunchConfig::new(ranges.div_ceil(2) as u32, 64)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
@@ -184,7 +190,7 @@ fn top(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
-const SUMS: [Mutant; 13] = [
+const SUMS: [Mutant; 14] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
     Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 5), "//"),
@@ -195,6 +201,8 @@ const SUMS: [Mutant; 13] = [
     Mutant("no number in the list", "uninitialized-read", ("st.shared.b16", 1, 1), "//"),
     Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 11), "//"),
     Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 11), "//"),
+    // If a tile is full, the ring has another boundary at the place of its first begin.
+    Mutant("a first begin from the ring", "wrong", ("setp.eq.b32", 20, 57), "setp.lt.u32"),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 10), "st.global.u64"),
     Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 3, 10), "ld.global.u64"),
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 10), "st.global.u64"),
@@ -263,7 +271,7 @@ fn mutants_of_the_kernel_for_sums_are_found_in_short_ranges() {
 
 /// The list of longer segments has places for those of a tile that is right.
 const WRONG_SUMS: [Mutant; 1] =
-    [Mutant("more numbers than places", "uninitialized-read", (", 128;", 8, 9), ", 4096;")];
+    [Mutant("more numbers than places", "uninitialized-read", (", 128;", 7, 8), ", 4096;")];
 
 #[test]
 fn mutants_of_the_kernel_for_sums_are_found_with_wrong_offsets() {

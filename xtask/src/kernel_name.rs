@@ -546,7 +546,7 @@ mod tests {
         assert_eq!((pairs.most_threads, pairs.later_most_threads), (Some(512), Some(512)));
         assert_eq!(super::traits("rows_ssd_u8").later_most_threads, Some(384));
         for (name, rows, segments) in
-            [("exact_f32", 896, 640), ("top8_u64", 640, 512), ("sum_bf16", 640, 768)]
+            [("exact_f32", 896, 640), ("top8_u64", 640, 512), ("sum_bf16", 640, 1024)]
         {
             let of = |family| super::traits(&format!("{family}_{name}")).later_most_threads;
             assert_eq!((of("rows"), of("segments")), (Some(rows), Some(segments)), "{name}");

@@ -240,7 +240,7 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
     unsafe {
         let warp = Warp { boundaries, slots, base, count, ring, stack, longer, lane };
         let mut is_waiting = false;
-        let mut next = Next { segment: 1, begin: 0, brought: 1 };
+        let mut next = Next { segment: 1, begin: 0, brought: 2 };
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
         next.begin = boundaries.load(base.wrapping_add(1));
@@ -447,20 +447,23 @@ impl Warp {
         // SAFETY: the caller's contract.
         unsafe {
             // The lower words are enough, except where boundaries are wrong.
+            let is_first = segment == tile.first;
             let lower = |segment| self.ring.low(segment).wrapping_sub(tile.begin as u32);
-            let (offset, until) = (lower(segment), lower(segment + 1));
+            let offset = if is_first { 0 } else { lower(segment) };
+            let until = lower(segment + 1);
             let mut is_right = offset <= until && until <= tile.length as u32;
             if self.ring.has_high() {
                 let is_place = |segment, offset: u32| {
                     self.ring.boundary(segment) == tile.begin + u64::from(offset)
                 };
-                is_right &= is_place(segment, offset) && is_place(segment + 1, until);
+                is_right &= is_first || is_place(segment, offset);
+                is_right &= is_place(segment + 1, until);
             }
             if is_right {
                 return (offset, until);
             }
-            let (begin, end) = (self.ring.boundary(segment), self.ring.boundary(segment + 1));
-            if !self.boundaries.is_right(begin, end) {
+            let begin = if is_first { tile.begin } else { self.ring.boundary(segment) };
+            if !self.boundaries.is_right(begin, self.ring.boundary(segment + 1)) {
                 self.boundaries.report(self.base.wrapping_add(segment.into()));
             }
             (0, 0)

@@ -3,7 +3,7 @@
 use super::boundaries::Boundaries;
 use crate::unroll::each;
 use crate::warp::WARP;
-use cuda_std::ext::copy;
+use cuda_std::ext::{control, copy};
 
 /// The least words of a ring.
 pub const LEAST_RING: u32 = 256;
@@ -11,25 +11,14 @@ pub const LEAST_RING: u32 = 256;
 /// The most words of a ring.
 pub const MOST_RING: u32 = 512;
 
-/// The most words of a boundary.
-const MOST_WORDS: u32 = 2;
-
-/// Copies that all rings have room for.
-const COPIES: usize = copies(LEAST_RING);
-
-/// How many words are brought at a time, at most, to a ring of so many words. The ring has room for
-/// the boundaries of the tile that is worked on and of the next one. Half of it would be too much,
-/// because a tile has one boundary more than segments.
-const fn at_once(words: u32) -> u32 {
-    words / 2 - 2 * MOST_WORDS
-}
-
-/// How many copies of all lanes bring these words, and one boundary more.
-const fn copies(words: u32) -> usize {
-    (at_once(words) + MOST_WORDS).div_ceil(WARP) as usize
-}
+/// How many copies of a lane follow each other without a branch: as many as the smallest ring has
+/// room for.
+const COPIES: u32 = LEAST_RING / 2 / WARP;
 
 /// A ring of boundaries. Boundary `i` of a warp is at place `i`, modulo the size of the ring.
+///
+/// The ring has room for the ends of the segments of the tile that is worked on and of the next
+/// one. The begin of the first segment of a tile is not kept, because the warp knows it.
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
     pub words: *mut u32,
@@ -55,15 +44,15 @@ impl Ring {
     /// The most boundaries that are brought at a time, and so the most segments of a tile.
     #[inline(always)]
     pub(super) fn capacity(self) -> u32 {
-        at_once(self.size) >> self.log
+        self.size / 2 >> self.log
     }
 
-    /// Starts copies of the boundaries of the next tile. Segment 0 of the warp is number `base` of
-    /// the array, and `count` is the number of its last boundary.
+    /// Starts copies of the ends of the segments of the next tile. Segment 0 of the warp is number
+    /// `base` of the array, and `count` is the number of its last boundary.
     ///
     /// # Safety
-    /// The whole warp calls this. No more than [`capacity`](Self::capacity) segments before the
-    /// next one are still needed.
+    /// The whole warp calls this. The ends of no more than [`capacity`](Self::capacity) segments
+    /// before the next one are still needed.
     #[inline(always)]
     pub(super) unsafe fn bring(
         self,
@@ -81,16 +70,16 @@ impl Ring {
         let words = (end - first) << self.log;
         let number = base.wrapping_add(first.into());
         let source = boundaries.source.wrapping_add((number << self.log) as usize);
-        let place = first << self.log;
-        let bring = |i: usize| {
-            let word = i as u32 * WARP + self.lane;
-            let to = self.word(place + word);
-            // SAFETY: the boundaries up to number `count` of the warp are there.
-            unsafe { copy::word_if(to, source.wrapping_add(word as usize), word < words) }
-        };
-        each(COPIES, bring);
-        if words > COPIES as u32 * WARP {
-            each(copies(MOST_RING) - COPIES, |i| bring(COPIES + i));
+        let mut done = 0;
+        while done < words {
+            control::keep_rolled();
+            each(COPIES as usize, |i| {
+                let word = done + i as u32 * WARP + self.lane;
+                let to = self.word((first << self.log) + word);
+                // SAFETY: the boundaries up to number `count` of the warp are there.
+                unsafe { copy::word_if(to, source.wrapping_add(word as usize), word < words) }
+            });
+            done += COPIES * WARP;
         }
     }
 

@@ -17,13 +17,14 @@ const LEAST: u32 = 10;
 /// The most ranges for each multiprocessor that are shorter than a tile. A warp with fewer segments
 /// has done sooner, but more warps begin later. (bench/NOTEBOOK.md, attempt 115.)
 const MOST_SHORT: u64 = 8;
-/// Warps that a multiprocessor has room for at a time.
-pub(super) const RESIDENT: u64 = 32;
+/// Warps that a multiprocessor has room for at a time, with the smaller ring and with the larger.
+pub(super) const RESIDENT: [u64; 2] = [32, 30];
 /// The least number of ranges for spans. So the spans of any array may have 8 GiB together, and
 /// warps that have nothing to do cost little.
 const RANGES_OF_SPANS: u64 = 2048;
-/// The time in which a warp finds its range, in bytes of elements that it reduces in the same time.
-const SEARCH: u64 = 3 << (TILE - 1);
+/// The time in which a warp finds its range, in bytes of elements that it reduces in the same time:
+/// with the smaller ring and with the larger.
+const SEARCH: [u64; 2] = [3 << (TILE - 1), 3 << TILE];
 /// The most bytes of elements that a launch takes if there are few segments and a slot has `words`
 /// words. One range is left for the segments, and one because the last word of the workspace is a
 /// status.
@@ -31,20 +32,24 @@ pub(super) const fn most_bytes(words: u64) -> u64 {
     ((WORKSPACE_BYTES / 8 / words / 2 - 2) << LEVELS) << TILE
 }
 
-/// Bytes of shared memory for each warp, without its ring. `warpfold_device::segments::shared_bytes`.
+/// Bytes of shared memory of a warp, without its ring. `warpfold_device::segments::shared_bytes`.
 const WARP_BYTES: u32 = 5104;
-/// The words of a ring for boundaries that are far apart, and for others.
-/// `warpfold_device::segments::LEAST_RING` and `MOST_RING`.
+/// The words of the smaller ring and of the larger. `warpfold_device::segments::LEAST_RING` and
+/// `MOST_RING`.
 const RINGS: [u32; 2] = [256, 512];
-/// The most words of boundaries that a tile has on average, so that the smaller ring is chosen.
+/// The most words of boundaries that a tile has on average if the ring is the smaller one.
 const FEW_WORDS: u64 = 64;
 
-/// The words of the ring of a warp, for elements of `bytes` bytes together and boundaries of 2 to
-/// the power of `log` bytes. In a smaller ring fewer short segments have room, and a multiprocessor
-/// has room for more warps (bench/NOTEBOOK.md, attempt 131).
+/// Whether the ring of a warp is the larger one, for elements of `bytes` bytes together and
+/// boundaries of 2 to the power of `log` bytes. In the smaller ring fewer short segments have room,
+/// but a multiprocessor has room for more warps (bench/NOTEBOOK.md, attempt 131).
+fn are_short(bytes: u64, segments: u64, log: u32) -> bool {
+    ((segments << TILE) << (log - 2)) / bytes.max(1) > FEW_WORDS
+}
+
+/// The words of the ring of a warp. The parameters are those of [`are_short`].
 pub(super) fn ring(bytes: u64, segments: u64, log: u32) -> u32 {
-    let words = ((segments << TILE) << (log - 2)) / bytes.max(1);
-    RINGS[usize::from(words > FEW_WORDS)]
+    RINGS[usize::from(are_short(bytes, segments, log))]
 }
 
 /// Bytes of dynamic shared memory of a block whose rings have so many words.
@@ -80,12 +85,17 @@ pub(super) fn plan(
     multiprocessors: u32,
 ) -> Option<Plan> {
     let total = elements.checked_mul(bytes)?.checked_add(segments.checked_mul(1 << COST)?)?;
-    let places = u64::from(multiprocessors) * RESIDENT;
-    // About how long a launch takes, because the places for warps are taken in rounds, and the last
-    // round begins earlier where the warps before have had less work.
+    let are_short = are_short(elements * bytes, segments, 2);
+    let places = u64::from(multiprocessors) * RESIDENT[usize::from(are_short)];
+    // About how long a launch takes, because the places for warps are taken in rounds. The last
+    // round begins earlier where the warps before have had less work. Where segments are short,
+    // warps wait for instructions, so a round that is not full takes less time.
     let time = |width: u32| {
-        let rounds = ((total >> width) + 1).div_ceil(places);
-        (4 * rounds + 1) * ((1 << width) + SEARCH)
+        let ranges = (total >> width) + 1;
+        let of_range = (1 << width) + SEARCH[usize::from(are_short)];
+        let ranges = if are_short { ranges } else { ranges.next_multiple_of(places) };
+        let end = if are_short { places } else { places / 4 };
+        (ranges + end).saturating_mul(of_range)
     };
     let mut width = (TILE..=TILE + LEVELS).min_by_key(|&width| time(width))?;
     let most_short = u64::from(multiprocessors) * MOST_SHORT;
