@@ -60,6 +60,7 @@ mod bins;
 mod combined;
 mod engine;
 mod error;
+mod even;
 mod exact;
 mod group;
 mod host;

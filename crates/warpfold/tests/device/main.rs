@@ -15,9 +15,10 @@ use warpfold::device::{
     PinnedBuffer, RawSlice, Stream, View, ViewMut, WORKSPACE_BYTES,
 };
 
-/// Four kernels. `add` computes `data[i] += value` for `i` below `n`. `nothing` has no parameters
+/// Five kernels. `add` computes `data[i] += value` for `i` below `n`. `nothing` has no parameters
 /// and does nothing. `find` sets `found = 1` if one of the `n` words from `data` on is not 0.
-/// `spoil` writes a word at `data` and then one outside of all allocations.
+/// `spoil` writes a word at `data` and then one outside of all allocations. `keep` has 32 KiB of
+/// static shared memory, and writes a word there and to `data`.
 const PTX: &str = "
 .version 7.0
 .target sm_75
@@ -51,6 +52,21 @@ $done:
 
 .visible .entry nothing()
 {
+    ret;
+}
+
+.visible .entry keep(.param .u64 data)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<2>;
+    .shared .align 4 .b8 kept[32768];
+
+    ld.param.u64 %rd1, [data];
+    cvta.to.global.u64 %rd1, %rd1;
+    mov.u32 %r1, 7;
+    st.shared.u32 [kept], %r1;
+    ld.shared.u32 %r1, [kept];
+    st.global.u32 [%rd1], %r1;
     ret;
 }
 
@@ -309,6 +325,25 @@ fn launches_that_cannot_be_are_refused() {
             format!("{takes} (8, 8, 4)")
         );
         assert_eq!(data.copy_to_host().unwrap(), [0; 4], "nothing ran");
+    }
+}
+
+#[test]
+fn static_and_dynamic_shared_memory_add_up() {
+    for device in devices() {
+        let info = device.info();
+        let (least, most) = (info.shared_bytes_per_block, info.most_shared_bytes_per_block);
+        let keep = kernel(&device, "keep");
+        // Each of them is less than a block has without being asked, and both together are not.
+        for dynamic in [0, 1 << 10, 20 << 10] {
+            if (32 << 10) + dynamic <= most {
+                assert!(dynamic < least);
+                let data = device.upload(&[0u32]).unwrap();
+                let args = [Arg::Pointer(data.address())];
+                device.start(&keep, LaunchShape::linear(1, 1, dynamic), &args).unwrap();
+                assert_eq!(data.copy_to_host().unwrap(), [7]);
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     ffi::{c_int, c_void},
     mem, ptr,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
@@ -13,7 +13,11 @@ use cuda_driver::{
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CUfunction, Driver,
 };
-use cust::{error::CudaError, function::Function, module};
+use cust::{
+    error::CudaError,
+    function::{Function, FunctionAttribute},
+    module,
+};
 
 use super::{
     super::{
@@ -103,12 +107,17 @@ impl LoadedModule for GpuModule {
         // SAFETY: the function lives as long as the module, which is stored beside it and dropped
         // after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
-        let allowed_shared = AtomicU32::new(self.gpu.info.shared_bytes_per_block);
+        // A kernel has its static shared memory out of the same bytes.
+        let fixed = function
+            .get_attribute(FunctionAttribute::SharedMemorySizeBytes)
+            .map_err(failed(format!("look up kernel {name}")))?;
+        let allowed_shared = self.gpu.info.shared_bytes_per_block.saturating_sub(fixed as u32);
         Ok(Arc::new(GpuKernel {
             name: name.to_owned(),
             parameters,
             function,
-            allowed_shared,
+            allowed_shared: AtomicU32::new(allowed_shared),
+            allowing: Mutex::new(()),
             module: self,
         }))
     }
@@ -135,6 +144,8 @@ pub(super) struct GpuKernel {
     function: Function<'static>,
     /// The dynamic shared memory, in bytes, that the driver allows a block of this kernel so far.
     allowed_shared: AtomicU32,
+    /// Held while the driver is told a new number, because a smaller one would replace a larger.
+    allowing: Mutex<()>,
     pub(super) module: Arc<GpuModule>,
 }
 
@@ -146,6 +157,10 @@ impl GpuKernel {
     /// Tells the driver that a block of this kernel may have `bytes` bytes of dynamic shared
     /// memory, if it does not allow so many yet.
     pub(super) fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
+        if bytes <= self.allowed_shared.load(Relaxed) {
+            return Ok(());
+        }
+        let _held = self.allowing.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes <= self.allowed_shared.load(Relaxed) {
             return Ok(());
         }

@@ -259,16 +259,16 @@ mod tests {
             (plan.chunks, plan.shards)
         };
         assert_eq!(of(1 << 14, 1, 256), (1, 1));
-        assert_eq!(of((1 << 14) + 16, 1, 256), (5, 1));
-        assert_eq!(of(1 << 18, 1, 256), (64, 4));
-        assert_eq!(of(1 << 26, 1, 256), (790, 16));
+        assert_eq!(of((1 << 14) + 16, 1, 256), (3, 1));
+        assert_eq!(of(1 << 18, 1, 256), (32, 2));
+        assert_eq!(of(1 << 26, 1, 256), (525, 16));
         assert_eq!(of(1 << 13, 4, 256), (1, 1));
         assert_eq!(of(1 << 14, 4, 256), (4, 1));
         assert_eq!(of(1 << 26, 4, 10), (1053, 16));
         assert_eq!(of(1 << 26, 4, 1000), (1053, 4));
         assert_eq!(of(1 << 26, 4, 5000), (1053, 1));
         // The counts of a shard have 32 bits.
-        assert_eq!(of(1 << 36, 1, 256), (16_401, 32));
+        assert_eq!(of(1 << 36, 1, 256), (16_417, 32));
         assert_eq!(count_plan(u64::MAX, 8, 10, 132), None);
         assert_eq!(count_plan(u64::MAX, 1, 10, 132), None);
     }

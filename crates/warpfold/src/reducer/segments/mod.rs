@@ -14,6 +14,7 @@ use crate::device::{Arg, Device, LaunchShape, Stream};
 use super::{
     Error, Input, Item, SegmentOperation, Single,
     engine::{Cache, Engine},
+    even,
     input::{DeviceInput, Place, on_device, on_host},
     operation::{MORE, More},
     output::{DeviceOutput, Target},
@@ -329,8 +330,11 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
         let ring = plan::ring(values.len * size_of::<T>() as u64, segments, log);
-        let shape = LaunchShape::linear(blocks, plan::THREADS, plan::shared_bytes(ring));
-        let shape = shape.in_sequence();
+        let mut shared_bytes = plan::shared_bytes(ring);
+        if O::SLOT_WORDS < LEAST_LIST_WORDS {
+            shared_bytes = even::shared_bytes(blocks, shared_bytes, &self.device);
+        }
+        let shape = LaunchShape::linear(blocks, plan::THREADS, shared_bytes).in_sequence();
         let args: [Arg; ARGUMENTS] = [
             Arg::Pointer(values.address),
             Arg::Pointer(output),
@@ -386,6 +390,10 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         Ok(())
     }
 }
+
+/// The least words of an accumulator whose kernel has lists in static shared memory: those of exact
+/// sums, and those of the best few elements. All other accumulators have fewer.
+const LEAST_LIST_WORDS: u64 = 7;
 
 /// The number of arguments of a kernel for segments, without counting those of a constant.
 const ARGUMENTS: usize = 18;
