@@ -172,12 +172,12 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
     }
 }
 
-/// Adds the shards up and clears them, and clears the word that counts blocks. The first threads get
-/// the counts of a pair each. The threads of a pair take different shards, and meet in `room`.
+/// Adds the shards up and clears them, and clears the word that counts blocks. The first threads
+/// get the counts of a pair each. The threads of a pair take different shards, and meet in `room`.
 ///
 /// # Safety
-/// The whole block calls this, and `room` has a place for two numbers of each thread. No other block
-/// uses the shards, and no other thread uses `room`.
+/// The whole block calls this, and `room` has a place for two numbers of each thread. No other
+/// block uses the shards, and nothing else is in `room`.
 #[inline(always)]
 unsafe fn sum(shards: Shards, room: *mut [u64; 2]) -> [u64; 2] {
     let tid = thread::thread_idx_x();
