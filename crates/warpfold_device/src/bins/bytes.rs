@@ -111,7 +111,7 @@ pub(super) unsafe fn counts<K: Count>(counting: Counting<K>) {
         let (mut both, mut odd) = (0u32, 0);
         each((QUADS / LANES) as usize, |i| {
             // Eight lanes, those of two pairs, read eight different banks of 16 bytes.
-            let place = (i as u32 ^ pair % 2) * LANES + lane;
+            let place = (i as u32 ^ (pair % 2)) * LANES + lane;
             let quad = *four.add((pair * QUADS + place) as usize);
             each(4, |k| {
                 let word = (quad >> (32 * k)) as u32;

@@ -138,6 +138,7 @@ pub const fn list_words<R: Reduction>() -> usize {
 /// # Safety
 /// The launch keeps [its contract](self#the-launchs-contract), and `lists` is shared memory.
 #[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "the memory of each warp begins at a pack")]
 pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     input: S,
     output: *mut R::Raw,

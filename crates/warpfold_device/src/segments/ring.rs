@@ -44,7 +44,7 @@ impl Ring {
     /// The most boundaries that are brought at a time, and so the most segments of a tile.
     #[inline(always)]
     pub(super) fn capacity(self) -> u32 {
-        self.size / 2 >> self.log
+        (self.size / 2) >> self.log
     }
 
     /// Starts copies of the ends of the segments of the next tile. Segment 0 of the warp is number
