@@ -5,7 +5,7 @@
 //! the places that are free, and these are not as many on each multiprocessor. So some
 //! multiprocessors get more of its blocks than others, and the launch takes as long as they do. A
 //! launch has no way to say how many of its blocks a multiprocessor may take. But blocks that ask
-//! for more shared memory have fewer places.
+//! for more shared memory have fewer places. Kernels of other streams find less of it meanwhile.
 
 use crate::device::Device;
 
