@@ -360,9 +360,14 @@ fn most_spilled(name: &str, arch: &str) -> u32 {
             "sm_120" if name.starts_with("segments_top4_") => 32,
             // These keep in memory what a range needs at its end: an element has two words.
             "sm_120" if name.starts_with("segments_top8_") && name.ends_with("64") => 48,
-            "sm_120" if is_one_of(&["segments_top8_", "segments_exact_"]) => 0,
-            // 64 registers are right for the 32 warps of sm_90, which needs no more.
+            _ if is_one_of(&["segments_top8_", "segments_exact_"]) => 0,
+            // 64 registers are right for the 32 warps of sm_90. An argmin of segments of 64 spills
+            // 12 bytes there, and takes no longer than with 76 registers and 24 warps.
             "sm_120" if name.starts_with("segments_") => 264,
+            "sm_90" | "sm_100" if name.starts_with("segments_minmax_") && name.ends_with("128") => {
+                84
+            }
+            "sm_90" | "sm_100" if name.starts_with("segments_") => 36,
             "sm_120" if name.starts_with("bins_sum_") => 72,
             _ => 0,
         };
@@ -546,7 +551,7 @@ ptxas info    : Used 255 registers, used 0 barriers
         assert_eq!(["sm_90", "sm_120"].map(|arch| most_spilled("made_moments_f32", arch)), [0, 40]);
         let of_segments =
             ["sm_75", "sm_90", "sm_120"].map(|arch| most_spilled("segments_sum_f32", arch));
-        assert_eq!(of_segments, [0, 0, 264]);
+        assert_eq!(of_segments, [0, 36, 264]);
         for name in ["reduce_sum_f32", "bins_counts_u8", "reduce3_i32"] {
             assert_eq!(["sm_75", "sm_120"].map(|arch| most_spilled(name, arch)), [0, 0], "{name}");
         }
