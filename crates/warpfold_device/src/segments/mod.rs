@@ -64,7 +64,7 @@ mod tile;
 
 pub(crate) use boundaries::load;
 pub use boundaries::{Boundaries, Spans};
-pub use ring::{LEAST_RING, MOST_RING};
+pub use ring::LEAST_RING;
 
 use crate::Reduction;
 use crate::item::Item;

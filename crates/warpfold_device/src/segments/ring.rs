@@ -8,9 +8,6 @@ use cuda_std::ext::{control, copy};
 /// The least words of a ring.
 pub const LEAST_RING: u32 = 256;
 
-/// The most words of a ring.
-pub const MOST_RING: u32 = 512;
-
 /// How many copies of a lane follow each other without a branch: as many as the smallest ring has
 /// room for.
 const COPIES: u32 = LEAST_RING / 2 / WARP;

@@ -34,8 +34,7 @@ pub(super) const fn most_bytes(words: u64) -> u64 {
 
 /// Bytes of shared memory of a warp, without its ring. `warpfold_device::segments::shared_bytes`.
 const WARP_BYTES: u32 = 5104;
-/// The words of the smaller ring and of the larger. `warpfold_device::segments::LEAST_RING` and
-/// `MOST_RING`.
+/// The words of the smaller ring, `warpfold_device::segments::LEAST_RING`, and of the larger.
 const RINGS: [u32; 2] = [256, 512];
 /// The most words of boundaries that a tile has on average if the ring is the smaller one.
 const FEW_WORDS: u64 = 64;
