@@ -206,6 +206,8 @@ pub(super) trait LoadedModule: fmt::Debug + Send + Sync {
 pub(super) trait LoadedKernel: Any + fmt::Debug + Send + Sync {
     /// The size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
+    /// The bytes of shared memory that each block has apart from dynamic shared memory.
+    fn static_shared_bytes(&self) -> u32;
     /// The number of blocks that one multiprocessor holds at once, if each block has `threads`
     /// threads and `shared_bytes` bytes of dynamic shared memory.
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;

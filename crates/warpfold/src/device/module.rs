@@ -270,4 +270,9 @@ impl Kernel {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// The bytes of shared memory that each block has apart from dynamic shared memory.
+    pub(crate) fn static_shared_bytes(&self) -> u32 {
+        self.loaded.static_shared_bytes()
+    }
 }

@@ -108,14 +108,17 @@ impl LoadedModule for GpuModule {
         // after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
         // A kernel has its static shared memory out of the same bytes.
-        let fixed = function
+        let static_shared_bytes = function
             .get_attribute(FunctionAttribute::SharedMemorySizeBytes)
-            .map_err(failed(format!("look up kernel {name}")))?;
-        let allowed_shared = self.gpu.info.shared_bytes_per_block.saturating_sub(fixed as u32);
+            .map_err(failed(format!("look up kernel {name}")))?
+            .unsigned_abs();
+        let allowed_shared =
+            self.gpu.info.shared_bytes_per_block.saturating_sub(static_shared_bytes);
         Ok(Arc::new(GpuKernel {
             name: name.to_owned(),
             parameters,
             function,
+            static_shared_bytes,
             allowed_shared: AtomicU32::new(allowed_shared),
             allowing: Mutex::new(()),
             module: self,
@@ -142,6 +145,7 @@ pub(super) struct GpuKernel {
     pub(super) name: String,
     parameters: Vec<usize>,
     function: Function<'static>,
+    static_shared_bytes: u32,
     /// The dynamic shared memory, in bytes, that the driver allows a block of this kernel so far.
     allowed_shared: AtomicU32,
     /// Held while the driver is told a new number, because a smaller one would replace a larger.
@@ -181,6 +185,10 @@ impl GpuKernel {
 impl LoadedKernel for GpuKernel {
     fn parameters(&self) -> &[usize] {
         &self.parameters
+    }
+
+    fn static_shared_bytes(&self) -> u32 {
+        self.static_shared_bytes
     }
 
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {

@@ -321,6 +321,10 @@ impl LoadedKernel for SimulatedKernel {
         &self.parameters
     }
 
+    fn static_shared_bytes(&self) -> u32 {
+        self.kernel().static_shared_bytes()
+    }
+
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
         let gpu: Gpu = OCCUPANCY_OF.parse().expect("simt knows this GPU");
         Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)

@@ -5,7 +5,7 @@ mod pending;
 mod plan;
 mod runs;
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, ops::RangeFrom, sync::Arc};
 
 #[cfg(feature = "cudarc")]
 use crate::device::Borrowed;
@@ -330,10 +330,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
         let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
         let ring = plan::ring(values.len * size_of::<T>() as u64, segments, log);
-        let mut shared_bytes = plan::shared_bytes(ring);
-        if O::SLOT_WORDS < LEAST_LIST_WORDS {
-            shared_bytes = even::shared_bytes(blocks, shared_bytes, &self.device);
-        }
+        let (kernel, shared_bytes) = (self.engine.kernel(), plan::shared_bytes(ring));
+        let shared_bytes = even::shared_bytes(kernel, blocks, shared_bytes, SPREAD, &self.device);
         let shape = LaunchShape::linear(blocks, plan::THREADS, shared_bytes).in_sequence();
         let args: [Arg; ARGUMENTS] = [
             Arg::Pointer(values.address),
@@ -366,7 +364,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         // kernel also writes slots of the stream's workspace, which `plan` keeps within bounds; if
         // offsets are wrong, the workspace is zeroed when the status is checked. Dropping memory
         // waits for the work that uses it, and a graph retains the memory that it uses.
-        unsafe { stream.launch(self.engine.kernel(), shape, args)? };
+        unsafe { stream.launch(kernel, shape, args)? };
         if let Some(repair) = &self.repair {
             let args = [
                 Arg::Pointer(values.address),
@@ -391,9 +389,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
     }
 }
 
-/// The least words of an accumulator whose kernel has lists in static shared memory: those of exact
-/// sums, and those of the best few elements. All other accumulators have fewer.
-const LEAST_LIST_WORDS: u64 = 7;
+/// The blocks of a multiprocessor that are spread evenly over all of them. With fewer blocks, the
+/// next launch begins sooner without. (bench/NOTEBOOK.md, attempt 133.)
+const SPREAD: RangeFrom<u32> = 8..;
 
 /// The number of arguments of a kernel for segments, without counting those of a constant.
 const ARGUMENTS: usize = 18;
