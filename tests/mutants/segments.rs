@@ -13,10 +13,23 @@ const TOP: &str = "segments_top4_f32";
 const K: usize = 4;
 /// 2 to this number are the bytes of a tile.
 const TILE: u32 = 12;
-/// 2 to this number are the bytes of a range of four tiles.
-const LONG: u32 = TILE + 2;
-/// 2 to this number are the bytes of a range that is shorter than a tile.
-const SHORT: u32 = TILE - 2;
+
+/// How segments are shared out among warps.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// 2 to this number are the bytes of a range.
+    width: u32,
+    /// How many segments a warp takes that takes them by their numbers, or 0.
+    each: u64,
+}
+
+/// Ranges of four tiles.
+const LONG: Cut = Cut { width: TILE + 2, each: 0 };
+/// Ranges that are shorter than a tile.
+const SHORT: Cut = Cut { width: TILE - 2, each: 0 };
+/// Warps take segments by their numbers, and ranges of a tile have the tasks of longer ones.
+const NUMBERED: Cut = Cut { width: TILE, each: 300 };
+
 /// What a segment adds to its bytes when ranges are made: 2 to this number.
 const COST: u32 = 4;
 /// The words of the ring of a warp.
@@ -76,12 +89,11 @@ fn elements(offsets: &[u32]) -> Vec<f32> {
 }
 
 /// Launches a kernel whose accumulator has so many words of 32 bits, whose results have so many
-/// bytes, and which takes `more` behind the other arguments. 2 to the power of `width` are the
-/// bytes of a range.
+/// bytes, and which takes `more` behind the other arguments.
 fn launch(
     (entry, ptx): (&str, &str),
     seed: Option<u64>,
-    width: u32,
+    Cut { width, each }: Cut,
     (words, result_bytes, more): (u64, u64, &[Arg]),
     offsets: &[u32],
 ) -> Launched {
@@ -91,6 +103,7 @@ fn launch(
     let (elements, segments) = (values.len() as u64, offsets.len() as u64 - 1);
     let total = 4 * elements + (segments << COST);
     let ranges = (total >> width) + 1;
+    let numbered = if each > 0 { segments.div_ceil(each) } else { 0 };
 
     let memory = Memory::checked(16 << 20);
     let upload = |bytes: &[u8]| upload(&memory, bytes);
@@ -118,6 +131,8 @@ fn launch(
         Arg::U32(2),
         Arg::U32(COST),
         Arg::U32(RING),
+        Arg::U32(numbered as u32),
+        Arg::U32(each as u32),
         // Segments are neighbours.
         Arg::U64(elements),
         Arg::Pointer(0),
@@ -129,7 +144,7 @@ fn launch(
         // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
         dynamic_shared_bytes: SHARED_BYTES,
-        ..LaunchConfig::new(ranges.div_ceil(2) as u32, 64)
+        ..LaunchConfig::new((numbered + ranges).div_ceil(2) as u32, 64)
     };
     let checked = check(kernel, &config, &args, &memory).unwrap();
     Launched { checked, memory, output, slots, slot_words, status }
@@ -140,12 +155,12 @@ fn launch(
 fn run<R: bytemuck::Pod + PartialEq>(
     kernel: (&str, &str),
     seed: Option<u64>,
-    width: u32,
+    cut: Cut,
     (words, more): (u64, &[Arg]),
     expected: impl Fn(&[f32]) -> R,
 ) -> Outcome {
     let offsets = offsets();
-    let launched = launch(kernel, seed, width, (words, size_of::<R>() as u64, more), &offsets);
+    let launched = launch(kernel, seed, cut, (words, size_of::<R>() as u64, more), &offsets);
     Outcome::new(&launched.checked, || {
         if launched.read::<u64>(launched.slots, launched.slot_words).iter().any(|&word| word != 0) {
             return false;
@@ -172,6 +187,11 @@ fn sum(ptx: &str, seed: Option<u64>) -> Outcome {
 /// Sums by warps whose ranges are shorter than a tile.
 fn sum_in_short_ranges(ptx: &str, seed: Option<u64>) -> Outcome {
     run((SUM, ptx), seed, SHORT, (1, &[]), |elements| elements.iter().sum::<f32>())
+}
+
+/// Sums by warps that take segments by their numbers.
+fn sum_by_number(ptx: &str, seed: Option<u64>) -> Outcome {
+    run((SUM, ptx), seed, NUMBERED, (1, &[]), |elements| elements.iter().sum::<f32>())
 }
 
 /// The best elements. The result has the bits and the index of each, and 0 and the greatest number
@@ -202,7 +222,7 @@ const SUMS: [Mutant; 14] = [
     Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 11), "//"),
     Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 11), "//"),
     // If a tile is full, the ring has another boundary at the place of its first begin.
-    Mutant("a first begin from the ring", "wrong", ("setp.eq.b32", 20, 57), "setp.lt.u32"),
+    Mutant("a first begin from the ring", "wrong", ("setp.eq.b32", 21, 60), "setp.lt.u32"),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 10), "st.global.u64"),
     Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 3, 10), "ld.global.u64"),
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 10), "st.global.u64"),
@@ -260,13 +280,25 @@ fn mutants_of_the_kernel_for_sums_of_segments_are_found() {
 
 /// The tasks of a segment, and their slots, are four ranges apart.
 const SHORT_RANGES: [Mutant; 2] = [
-    Mutant("tasks of neighbouring ranges", "wrong", (", 12;", 3, 6), ", 10;"),
-    Mutant("slots of neighbouring ranges", "wrong", (", 12;", 6, 6), ", 10;"),
+    Mutant("tasks of neighbouring ranges", "wrong", (", 12;", 3, 7), ", 10;"),
+    Mutant("slots of neighbouring ranges", "wrong", (", 12;", 7, 7), ", 10;"),
 ];
 
 #[test]
 fn mutants_of_the_kernel_for_sums_are_found_in_short_ranges() {
     all_are_found(SUM, &SHORT_RANGES, sum_in_short_ranges);
+}
+
+/// Warps that take segments by their numbers come first, and those of ranges have tasks of others.
+const NUMBERED_SUMS: [Mutant; 3] = [
+    Mutant("more segments than there are", "out-of-bounds", ("min.u64", 1, 14), "max.u64"),
+    Mutant("ranges have segments, too", "race", ("setp.eq.b32", 7, 60), "setp.ge.u32"),
+    Mutant("no tasks in ranges", "wrong", ("setp.lt.u32", 12, 58), "setp.ge.u32"),
+];
+
+#[test]
+fn mutants_of_the_kernel_for_sums_are_found_where_warps_take_segments_by_number() {
+    all_are_found(SUM, &NUMBERED_SUMS, sum_by_number);
 }
 
 /// The list of longer segments has places for those of a tile that is right.

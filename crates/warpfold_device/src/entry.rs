@@ -518,6 +518,8 @@ macro_rules! segments {
             log: u32,
             cost: u32,
             ring: u32,
+            numbered: u32,
+            each: u32,
             array: u64,
             begins: *const u32,
             begin_log: u32,
@@ -533,7 +535,7 @@ macro_rules! segments {
             let spans = $crate::segments::Spans { begins, log: begin_log, elements: array };
             let boundaries = $crate::segments::Boundaries {
                 source: boundaries, log, count, counted, elements, spans, density, task, width,
-                ranges, cost, ring, status,
+                ranges, cost, ring, numbered, each, status,
             };
             let lists = (&raw mut LISTS).cast::<u32>();
             let input = $crate::__source!(input $($source)?);

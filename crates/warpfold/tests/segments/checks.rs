@@ -7,7 +7,7 @@ use warpfold::{
     testing::{Instrument, Seen},
 };
 
-use super::offsets;
+use super::{LARGE, offsets};
 
 fn check<T: Item, O: SegmentOperation<T>, B: Offset>(
     value: T,
@@ -53,4 +53,14 @@ fn no_check_finds_anything() {
     check_lengths::<u8, _>(1, TopK::<8>);
     check_lengths::<f32, _>(1.0, TopK::<3>);
     check_lengths::<f64, _>(1.0, BottomK::<7>);
+}
+
+#[test]
+fn no_check_finds_anything_where_warps_search() {
+    let lengths: Vec<usize> = (0..9000).map(|i| 1 + i * 37 % 230 + i % 1000 / 999 * 9000).collect();
+    let offsets = offsets(1, &lengths);
+    let end = *offsets.last().unwrap() as usize;
+    assert!(end > LARGE);
+    check(1.0f32, &offsets, end, Sum);
+    check(1u32, &offsets, end, ArgMax);
 }

@@ -3,15 +3,24 @@
 use rand::Rng;
 use warpfold::{Device, Sum, device::DeviceClass};
 
-use super::{offsets, seed::random, segments, support::devices, tree, values};
+use super::{LARGE, offsets, seed::random, segments, support::devices, tree, values};
 
-/// Checks the sums of segments of these lengths, behind `first` other elements and before some.
+/// Checks the sums of segments of these lengths, behind `first` other elements and before some, and
+/// the same in a large array.
 fn check(device: &Device, first: usize, lengths: &[usize], name: &str) {
     let offsets = offsets(first, lengths);
-    let values = values(*offsets.last().unwrap() as usize + first);
-    let results = device.reduce_segments(&values, &offsets, Sum).unwrap();
-    assert_eq!(results.len(), lengths.len());
-    for (i, (segment, result)) in segments(&values, &offsets).zip(results).enumerate() {
+    let mut values = values(*offsets.last().unwrap() as usize + first);
+    check_values(device, &values, &offsets, name);
+    if values.len() < LARGE {
+        values.resize(LARGE, 1.0);
+        check_values(device, &values, &offsets, &format!("{name}, in a large array"));
+    }
+}
+
+fn check_values(device: &Device, values: &[f32], offsets: &[u32], name: &str) {
+    let results = device.reduce_segments(values, offsets, Sum).unwrap();
+    assert_eq!(results.len(), offsets.len() - 1);
+    for (i, (segment, result)) in segments(values, offsets).zip(results).enumerate() {
         let expected = tree::sum(segment);
         let length = segment.len();
         assert_eq!(result.to_bits(), expected.to_bits(), "{name}: segment {i} of {length}");

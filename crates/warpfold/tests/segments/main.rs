@@ -22,6 +22,10 @@ mod wrong;
 
 use rand::Rng;
 
+/// The elements, of 4 bytes, of an array that is so large that warps search for their segments. In
+/// smaller arrays they take them by their numbers.
+const LARGE: usize = (1 << 20) + 1;
+
 /// Values whose sum depends on the order.
 fn values(n: usize) -> Vec<f32> {
     let mut random = seed::random();

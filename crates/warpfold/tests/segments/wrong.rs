@@ -4,7 +4,7 @@
 use rand::Rng;
 use warpfold::{Device, Error, Offset, Sum, testing::Instrument};
 
-use super::{offsets, seed::random, support::devices};
+use super::{LARGE, offsets, seed::random, support::devices};
 
 /// The first segment that begins behind its end, or ends behind the elements.
 fn first_wrong(offsets: &[i128], elements: usize) -> Option<u64> {
@@ -74,6 +74,7 @@ fn wrong_offsets_anywhere() {
             check(&device, elements, &narrow, expected);
             let wide: Vec<i64> = wrong.iter().map(|&offset| offset as i64).collect();
             check(&device, elements, &wide, expected);
+            check(&device, LARGE, &narrow, first_wrong(&wrong, LARGE));
             check_that_all_is_well(&device);
         }
     }
@@ -83,8 +84,10 @@ fn wrong_offsets_anywhere() {
 #[test]
 fn no_check_finds_a_wrong_access() {
     let device = Device::simulator_with(Instrument::Check);
-    check(&device, 50_000, &[0u32, 40_000, 30_000, 1 << 31, 50_000], Some(1));
-    check(&device, 50_000, &[50_000u64, 0, 50_000, u64::MAX], Some(0));
+    for elements in [50_000, LARGE] {
+        check(&device, elements, &[0u32, 40_000, 30_000, 1 << 31, 50_000], Some(1));
+        check(&device, elements, &[50_000u64, 0, 50_000, u64::MAX], Some(0));
+    }
     // These rise twice from the same number, again and again. (`tests/mutants/segments.rs` tries
     // them with a tile that has more of such segments than a right one can have.)
     let rising = |begin: u32| (0..128).map(move |i| begin + 8 * i);

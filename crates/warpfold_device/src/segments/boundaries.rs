@@ -37,6 +37,10 @@ pub struct Boundaries {
     pub cost: u32,
     /// The words of the ring of a warp: a power of two, at least [`LEAST_RING`](super::LEAST_RING).
     pub ring: u32,
+    /// The number of warps that take segments by their numbers, or 0.
+    pub numbered: u32,
+    /// How many segments each of these warps takes.
+    pub each: u32,
     /// 0, or the bits of the number of a wrong segment, inverted. If several segments are wrong, it
     /// is the first one.
     pub status: *mut u64,
@@ -62,12 +66,12 @@ impl Spans {
     }
 }
 
-/// The segments of a range. In it, segment 0 is the last one that begins before the range.
+/// The segments of a warp. In it, segment 0 is the one before the first that begins in its range.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     /// The number of segment 0 in the array.
     pub base: u64,
-    /// The number of segments, segment 0 included.
+    /// The number of segments, segment 0 included, or 0 if the warp has none but a task of that.
     pub count: u32,
 }
 
@@ -146,6 +150,26 @@ impl Boundaries {
         TILE_BYTES.ilog2().saturating_sub(self.width)
     }
 
+    /// The segments of warp number `warp`, which is one of those that take segments by their
+    /// numbers.
+    #[inline(always)]
+    pub(super) fn by_number(&self, warp: u32) -> Found {
+        let first = u64::from(warp) * u64::from(self.each);
+        let count = (self.count - first).min(self.each.into());
+        Found { base: first.wrapping_sub(1), count: count as u32 + 1 }
+    }
+
+    /// The number of the slot of a task of a long segment. `tile` is a tile of this segment, whose
+    /// number in the array is `segment`.
+    #[inline(always)]
+    pub(super) fn slot_of<T>(&self, segment: u64, tile: Tile, task: u32) -> u64 {
+        let first = self.range_of::<T>(segment, tile.begin) as u32;
+        let range = first + (task << self.ranges_of_task());
+        // A range has room for its part of a segment that begins before it, and for one that begins
+        // in it.
+        2 * u64::from(range) + u64::from(task == 0)
+    }
+
     /// Finds the segments of range number `range`.
     ///
     /// # Safety
@@ -166,7 +190,9 @@ impl Boundaries {
                 self.scan(lane.into(), self.count, WARP.into());
                 last = first;
             }
-            Found { base: first.wrapping_sub(1), count: (last - first) as u32 + 1 }
+            // Other warps may take all segments by their numbers.
+            let count = if self.numbered > 0 { 0 } else { (last - first) as u32 + 1 };
+            Found { base: first.wrapping_sub(1), count }
         }
     }
 

@@ -8,6 +8,10 @@
 //! longer than a task, its further tasks begin in ranges that follow, equally many ranges apart.
 //! A warp finds the task of its range by a search for the first segment that begins there.
 //!
+//! *Numbers.* In a small array, the search takes longer than everything else. So there may be other
+//! warps, which come first and take the segments by their numbers, equally many each. The warp of a
+//! range then has at most the task of a segment that begins before the range.
+//!
 //! *Tiles.* A tile has as many neighbouring segments as fit into it, or it is a tile of one longer
 //! segment. A warp copies a tile to shared memory and waits for it. It has one buffer, so that a
 //! multiprocessor has room for many warps, and some of them wait for memory while others compute.
@@ -44,8 +48,11 @@
 //! - The tiles of a task are a power of two, at most 2 to [`LEVELS`]. So many tiles are a range, or
 //!   a range is shorter than the one tile of a task. All ranges together have more bytes than all
 //!   elements, and the cost of each segment besides.
-//! - The block has [`THREADS`] threads and the [dynamic shared memory](shared_bytes) of its rings,
-//!   and the grid has a warp for each range.
+//! - The block has [`THREADS`] threads and the [dynamic shared memory](shared_bytes) of its rings.
+//!   The grid has a warp for each range, and in front of these the
+//!   [numbered](Boundaries::numbered) ones.
+//! - If there are numbered warps, they take all segments, at least one each. Segments are then
+//!   neighbours, and the host knows their number.
 //! - If the number of segments is in memory, it is at least 1, [`count`](Boundaries::count) is the
 //!   most that it may be, and tiles and ranges are those of so many segments. The first boundary is
 //!   then 0, and the last one is the number of elements. The kernel makes ranges shorter if there
@@ -149,8 +156,10 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
     grid::launch_dependents();
     let tid = thread::thread_idx_x();
     let (warp_of_block, lane) = (tid / WARP, tid % WARP);
-    let range = thread::block_idx_x() * WARPS as u32 + warp_of_block;
-    if range >= boundaries.ranges {
+    let number = thread::block_idx_x() * WARPS as u32 + warp_of_block;
+    // The warps that take segments by their numbers come first. They have no range.
+    let range = number.checked_sub(boundaries.numbered);
+    if range.is_some_and(|range| range >= boundaries.ranges) {
         return;
     }
     // SAFETY: each warp has its own part of the shared memory. All branches around collective calls
@@ -164,11 +173,14 @@ pub unsafe fn segments<S: OneArray, R: Reduction<Source = S>>(
         let mut boundaries = boundaries;
         if boundaries.must_be_counted() {
             boundaries = boundaries.counted::<S::Element>();
-            if range >= boundaries.ranges {
+            if range.is_some_and(|range| range >= boundaries.ranges) {
                 return;
             }
         }
-        let found = boundaries.find::<S::Element>(range, lane);
+        let found = match range {
+            None => boundaries.by_number(number),
+            Some(range) => boundaries.find::<S::Element>(range, lane),
+        };
         work::<S, R>(input, output, slots, room, boundaries, range, found);
     }
 }
@@ -218,7 +230,8 @@ impl Room {
     }
 }
 
-/// Reduces the segments of a range.
+/// Reduces the segments of a warp, which has the range of this number, or takes segments by their
+/// numbers.
 ///
 /// # Safety
 /// The whole warp calls this, with memory of its own. The launch keeps [its
@@ -230,7 +243,7 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
     slots: *mut u64,
     room: Room,
     boundaries: Boundaries,
-    range: u32,
+    range: Option<u32>,
     found: Found,
 ) {
     let Room { buffer, stack, longer, waiting, lane, .. } = room;
@@ -245,7 +258,8 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
         // These boundaries arrive while the warp waits for two of them that it needs at once.
         ring.bring(&mut next, &boundaries, base, count);
         next.begin = boundaries.load(base.wrapping_add(1));
-        let mut tile = boundaries.task_of::<S::Element>(range, base);
+        let task_of = |base| range.and_then(|range| boundaries.task_of::<S::Element>(range, base));
+        let mut tile = task_of(base);
         if tile.is_none() {
             copy::wait();
             warp::sync_warp(u32::MAX);
@@ -277,7 +291,9 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
                 } else if waits {
                     each(R::Acc::COUNT, |i| *waiting.wrapping_add(i) = acc.word(i));
                 } else if tasks > 1 {
-                    post::<R>(slots, slot(range, here.task), acc);
+                    let segment = base.wrapping_add(here.first.into());
+                    let slot = boundaries.slot_of::<S::Element>(segment, here, here.task);
+                    post::<R>(slots, slot, acc);
                 } else {
                     warp.write::<R>(input, here.first, acc, output);
                 }
@@ -291,13 +307,11 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
         }
         // The boundaries of the task are read again, for the same reason.
         let base = base & !u64::from(u32::MAX) | u64::from(control::anew(base as u32));
-        if is_waiting && let Some(tile) = boundaries.task_of::<S::Element>(range, base) {
+        if is_waiting && let Some(tile) = task_of(base) {
             let acc = R::Acc::from_words(&|i| *waiting.wrapping_add(i));
             let meeting = warp.meeting(tile.tasks::<S::Element>(boundaries.task));
             let are_wrong = |round| boundaries.are_wrong(round);
-            // Tasks are equally many ranges apart.
-            let apart = boundaries.ranges_of_task();
-            let slot_of = |task| slot(range - ((tile.task - task) << apart), task);
+            let slot_of = |task| boundaries.slot_of::<S::Element>(base, tile, task);
             let (acc, is_whole) =
                 meeting.combine::<R>(acc, tile.task, slot_of, |acc| acc, are_wrong);
             if is_whole && lane == 0 {
@@ -307,15 +321,7 @@ unsafe fn work<S: OneArray, R: Reduction<Source = S>>(
     }
 }
 
-/// The number of the slot of a task of a long segment, which belongs to this range.
-#[inline(always)]
-fn slot(range: u32, task: u32) -> u64 {
-    // A range has room for its part of a segment that begins before it, and for one that begins in
-    // it.
-    2 * u64::from(range) + u64::from(task == 0)
-}
-
-/// What a warp knows of its range. In it, segment 0 is the last one that begins before the range.
+/// What a warp knows of its segments, which are counted as in [`Found`].
 #[derive(Clone, Copy)]
 struct Warp {
     boundaries: Boundaries,

@@ -7,7 +7,7 @@ use cuda_std::warp;
 /// What a lane takes of a tile of short segments: a segment, or a part of one.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
-    /// The number of the segment in the warp's range.
+    /// The number of the segment among those of the warp.
     pub segment: u32,
     /// The number of the segment's first element in the tile.
     pub offset: u32,

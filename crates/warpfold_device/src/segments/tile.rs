@@ -13,7 +13,7 @@ pub(super) const BUFFER: usize = rows::BUFFER;
 /// A tile of a warp: short segments, or a piece of a long one.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
-    /// The number of the first segment in the warp's range.
+    /// The number of the first segment among those of the warp.
     pub first: u32,
     /// The number of short segments, or [`LONG`].
     pub segments: u32,

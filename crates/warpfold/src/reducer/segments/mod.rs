@@ -283,6 +283,9 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             spans: None,
         };
         let plan = Self::plan(values.len, boundaries.segments, &self.device)?;
+        let bytes = size_of::<T>() as u64;
+        let multiprocessors = self.device.class().multiprocessors();
+        let plan = plan.by_number(values.len, boundaries.segments, bytes, multiprocessors);
         // SAFETY: the offsets are there, and the output and the status are the caller's.
         unsafe { self.launch_planned(plan, values, boundaries, [output, status], stream)? };
         #[cfg(feature = "cudarc")]
@@ -328,7 +331,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
         let (begins, begin_log) = spans.unwrap_or((0, 0));
         // A negative offset is beyond them. Spans may have more elements together.
         let most = if spans.is_some() { greatest } else { values.len.min(greatest) };
-        let blocks = plan.ranges.div_ceil(plan::THREADS / 32);
+        let blocks = plan.warps().div_ceil(plan::THREADS / 32);
         let ring = plan::ring(values.len * size_of::<T>() as u64, segments, log);
         let (kernel, shared_bytes) = (self.engine.kernel(), plan::shared_bytes(ring));
         let shared_bytes = even::shared_bytes(kernel, blocks, shared_bytes, SPREAD, &self.device);
@@ -349,6 +352,8 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
             Arg::U32(log),
             Arg::U32(plan::COST),
             Arg::U32(ring),
+            Arg::U32(plan.numbered),
+            Arg::U32(plan.each),
             Arg::U64(values.len),
             Arg::Pointer(begins),
             Arg::U32(begin_log),
@@ -394,7 +399,7 @@ impl<T: Item, O: SegmentOperation<T>> SegmentReducer<T, O> {
 const SPREAD: RangeFrom<u32> = 8..;
 
 /// The number of arguments of a kernel for segments, without counting those of a constant.
-const ARGUMENTS: usize = 18;
+const ARGUMENTS: usize = 20;
 
 /// Where the boundaries of segments are on the device.
 #[derive(Clone, Copy)]

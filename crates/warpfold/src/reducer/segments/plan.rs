@@ -32,6 +32,22 @@ pub(super) const fn most_bytes(words: u64) -> u64 {
     ((WORKSPACE_BYTES / 8 / words / 2 - 2) << LEVELS) << TILE
 }
 
+/// The most bytes of elements for which warps take segments by their numbers. Such warps need not
+/// search. But if some segments are longer than others, some warps have more work, and in larger
+/// arrays that takes longer than a search. (bench/NOTEBOOK.md, attempt 137, has this number and the
+/// following ones.)
+const MOST_NUMBERED: u64 = 4 << 20;
+/// The same for elements and the costs of segments together.
+const MOST_NUMBERED_WITH_COSTS: u64 = 16 << 20;
+/// Bytes of elements and costs that are reason enough for one more such warp.
+const OF_WARP: u64 = 3 << 9;
+/// The most such warps of a multiprocessor.
+const MANY_WARPS: u64 = 16;
+/// The same if there are not many such warps on a multiprocessor, because these cost little.
+const OF_FEW_WARPS: u64 = 256;
+/// The most such warps of a multiprocessor that are not many.
+const FEW_WARPS: u64 = 4;
+
 /// Bytes of shared memory of a warp, without its ring. `warpfold_device::segments::shared_bytes`.
 const WARP_BYTES: u32 = 5104;
 /// The words of the smaller ring, `warpfold_device::segments::LEAST_RING`, and of the larger.
@@ -65,12 +81,49 @@ pub(super) struct Plan {
     pub(super) ranges: u32,
     /// Segments for each byte.
     pub(super) density: f32,
+    /// The number of warps that take segments by their numbers, or 0.
+    pub(super) numbered: u32,
+    /// How many segments each of these warps takes.
+    pub(super) each: u32,
 }
 
 impl Plan {
     /// The tiles of a task.
     pub(super) fn task(self) -> u32 {
         1 << self.width.saturating_sub(TILE)
+    }
+
+    /// The warps of a launch.
+    pub(super) fn warps(self) -> u32 {
+        self.numbered + self.ranges
+    }
+
+    /// The same plan if the array is large. If it is small, warps take the segments by their
+    /// numbers. The other parameters are those of [`plan`].
+    pub(super) fn by_number(
+        self,
+        elements: u64,
+        segments: u64,
+        bytes: u64,
+        multiprocessors: u32,
+    ) -> Self {
+        let total = elements * bytes + (segments << COST);
+        if elements * bytes > MOST_NUMBERED || total > MOST_NUMBERED_WITH_COSTS {
+            return self;
+        }
+        let multiprocessors = u64::from(multiprocessors);
+        let few = (total / OF_FEW_WARPS).min(multiprocessors * FEW_WARPS);
+        let warps = (total / OF_WARP).min(multiprocessors * MANY_WARPS).max(few).max(1);
+        let each = segments.div_ceil(warps);
+        // The ranges are left for the tasks of long segments, of which none is shorter than a tile.
+        let width = self.width.max(TILE);
+        Self {
+            width,
+            ranges: (total >> width) as u32 + 1,
+            numbered: segments.div_ceil(each) as u32,
+            each: each as u32,
+            ..self
+        }
     }
 }
 
@@ -106,7 +159,7 @@ pub(super) fn plan(
         // The last word of the workspace is left for a status.
         if ranges * 2 * words < WORKSPACE_BYTES / 8 {
             let density = segments as f32 / total as f32;
-            return Some(Plan { width, ranges: ranges as u32, density });
+            return Some(Plan { width, ranges: ranges as u32, density, numbered: 0, each: 0 });
         }
         if width == TILE + LEVELS {
             return None;
@@ -145,7 +198,7 @@ mod tests {
         ) {
             let bytes = 1 << log;
             match plan(elements, segments, bytes, words, multiprocessors) {
-                Some(plan @ Plan { width, ranges, density }) => {
+                Some(plan @ Plan { width, ranges, density, .. }) => {
                     prop_assert!((LEAST..=TILE + LEVELS).contains(&width));
                     // A range is as long as a task, or shorter than a tile.
                     let bytes_of_task = u64::from(plan.task()) << TILE;
@@ -156,6 +209,16 @@ mod tests {
                     prop_assert!(total < u64::from(ranges) * width);
                     prop_assert!(total >= u64::from(ranges - 1) * width);
                     prop_assert!(u64::from(ranges) * 2 * words * 8 < WORKSPACE_BYTES);
+                    let by_number = plan.by_number(elements, segments, bytes, multiprocessors);
+                    if by_number.numbered == 0 {
+                        prop_assert_eq!(by_number, plan);
+                    } else {
+                        let (each, numbered) = (by_number.each.into(), by_number.numbered.into());
+                        prop_assert_eq!(segments.div_ceil(each), numbered);
+                        prop_assert!(total < u64::from(by_number.ranges) << by_number.width);
+                        prop_assert!(by_number.ranges <= plan.ranges);
+                        prop_assert!(by_number.width >= TILE);
+                    }
                     let (of_spans, most) = super::of_spans(plan, segments, bytes, words);
                     prop_assert!(of_spans.ranges >= ranges);
                     prop_assert!(u64::from(of_spans.ranges) * 2 * words * 8 < WORKSPACE_BYTES);
