@@ -21,14 +21,18 @@ struct Cut {
     width: u32,
     /// How many segments a warp takes that takes them by their numbers, or 0.
     each: u64,
+    /// 2 to this number are the bytes of an offset.
+    log: u32,
 }
 
 /// Ranges of four tiles.
-const LONG: Cut = Cut { width: TILE + 2, each: 0 };
+const LONG: Cut = Cut { width: TILE + 2, each: 0, log: 2 };
 /// Ranges that are shorter than a tile.
-const SHORT: Cut = Cut { width: TILE - 2, each: 0 };
+const SHORT: Cut = Cut { width: TILE - 2, ..LONG };
 /// Warps take segments by their numbers, and ranges of a tile have the tasks of longer ones.
-const NUMBERED: Cut = Cut { width: TILE, each: 300 };
+const NUMBERED: Cut = Cut { width: TILE, each: 300, ..LONG };
+/// Offsets of 64 bits.
+const WIDE: Cut = Cut { log: 3, ..LONG };
 
 /// What a segment adds to its bytes when ranges are made: 2 to this number.
 const COST: u32 = 4;
@@ -50,18 +54,18 @@ fn value(i: usize) -> f32 {
 }
 
 /// The offsets of segments with these lengths.
-fn offsets() -> Vec<u32> {
+fn offsets() -> Vec<u64> {
     let mut offsets = vec![0];
     for length in lengths() {
-        offsets.push(offsets.last().unwrap() + length as u32);
+        offsets.push(offsets.last().unwrap() + length);
     }
     offsets
 }
 
 /// Offsets that rise twice from the same number, again and again. A tile that is right has 128
 /// segments of two packs at most, and a tile of these has twice as many.
-fn offsets_that_rise_twice() -> Vec<u32> {
-    let rising = |begin: u32| (0..128).map(move |i| begin + 8 * i);
+fn offsets_that_rise_twice() -> Vec<u64> {
+    let rising = |begin: u64| (0..128).map(move |i| begin + 8 * i);
     let twice = (0..16).flat_map(|i| rising(1024 * i).chain(rising(1024 * i)));
     twice.chain([1024 * 16]).collect()
 }
@@ -84,7 +88,7 @@ impl Launched {
 }
 
 /// The elements that the last one of some offsets counts.
-fn elements(offsets: &[u32]) -> Vec<f32> {
+fn elements(offsets: &[u64]) -> Vec<f32> {
     (0..*offsets.last().unwrap() as usize).map(value).collect()
 }
 
@@ -93,9 +97,9 @@ fn elements(offsets: &[u32]) -> Vec<f32> {
 fn launch(
     (entry, ptx): (&str, &str),
     seed: Option<u64>,
-    Cut { width, each }: Cut,
+    Cut { width, each, log }: Cut,
     (words, result_bytes, more): (u64, u64, &[Arg]),
-    offsets: &[u32],
+    offsets: &[u64],
 ) -> Launched {
     let module = Module::from_ptx(entry, ptx).unwrap();
     let kernel = module.kernel(entry).unwrap();
@@ -107,8 +111,13 @@ fn launch(
 
     let memory = Memory::checked(16 << 20);
     let upload = |bytes: &[u8]| upload(&memory, bytes);
-    let (input, boundaries) =
-        (upload(bytemuck::cast_slice(&values)), upload(bytemuck::cast_slice(offsets)));
+    let input = upload(bytemuck::cast_slice(&values));
+    let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
+    let boundaries = if log == 2 {
+        upload(bytemuck::cast_slice(&narrow))
+    } else {
+        upload(bytemuck::cast_slice(offsets))
+    };
     let output = memory.alloc(result_bytes * segments).unwrap();
     // Two words for each range and each word of an accumulator.
     let slot_words = (2 * words * ranges) as usize;
@@ -128,7 +137,7 @@ fn launch(
         Arg::U32(1 << width.saturating_sub(TILE)),
         Arg::U32(width),
         Arg::U32(ranges as u32),
-        Arg::U32(2),
+        Arg::U32(log),
         Arg::U32(COST),
         Arg::U32(RING),
         Arg::U32(numbered as u32),
@@ -192,6 +201,11 @@ fn sum_in_short_ranges(ptx: &str, seed: Option<u64>) -> Outcome {
 /// Sums by warps that take segments by their numbers.
 fn sum_by_number(ptx: &str, seed: Option<u64>) -> Outcome {
     run((SUM, ptx), seed, NUMBERED, (1, &[]), |elements| elements.iter().sum::<f32>())
+}
+
+/// Sums with offsets of 64 bits.
+fn sum_of_wide(ptx: &str, seed: Option<u64>) -> Outcome {
+    run((SUM, ptx), seed, WIDE, (1, &[]), |elements| elements.iter().sum::<f32>())
 }
 
 /// The best elements. The result has the bits and the index of each, and 0 and the greatest number
@@ -299,6 +313,15 @@ const NUMBERED_SUMS: [Mutant; 3] = [
 #[test]
 fn mutants_of_the_kernel_for_sums_are_found_where_warps_take_segments_by_number() {
     all_are_found(SUM, &NUMBERED_SUMS, sum_by_number);
+}
+
+/// The ring keeps both words of an offset.
+const WIDE_SUMS: [Mutant; 1] =
+    [Mutant("a lower word as the upper one", "wrong", ("+5108]", 4, 14), "+5104]")];
+
+#[test]
+fn mutants_of_the_kernel_for_sums_are_found_with_wide_offsets() {
+    all_are_found(SUM, &WIDE_SUMS, sum_of_wide);
 }
 
 /// The list of longer segments has places for those of a tile that is right.

@@ -56,6 +56,8 @@ impl Lengths {
     /// Whether a case is among the quick ones. Keys and types other than `f32` have few of them.
     pub(crate) fn is_quick(self, is_f32: bool, way: Way) -> bool {
         match self {
+            Self::Equal(4 | 16 | 1024) if way == Way::WideOffsets => is_f32,
+            Self::Equal(_) if way == Way::WideOffsets => false,
             Self::Equal(length) if !is_f32 => length == 16,
             Self::Equal(length) if way == Way::Keys => [1, 4, 16, 256, 1024].contains(&length),
             Self::Equal(length) => ![3, 33, 100, 5000, 1 << 20].contains(&length),

@@ -105,7 +105,10 @@ fn check(args: &Args) -> Result<(), String> {
 /// The cases of a type that are wanted.
 fn choose<T: Value>(args: &Args) -> Vec<(Way, Lengths)> {
     let all = |way, lengths: &'static [Lengths]| lengths.iter().map(move |&lengths| (way, lengths));
-    let mut cases: Vec<_> = all(Way::Offsets, T::LENGTHS).chain(all(Way::Keys, T::RUNS)).collect();
+    let mut cases: Vec<_> = all(Way::Offsets, T::LENGTHS)
+        .chain(all(Way::WideOffsets, &Lengths::SOME))
+        .chain(all(Way::Keys, T::RUNS))
+        .collect();
     cases.retain(|&(way, lengths)| match args.cases.as_str() {
         "full" => true,
         "quick" => lengths.is_quick(T::NAME == "f32", way),
@@ -217,7 +220,8 @@ where
     let mut rows = Vec::new();
     for (way, lengths) in cases {
         let measured = match way {
-            Way::Offsets => lab.by_offsets(lengths, &values),
+            Way::Offsets => lab.by_offsets(lengths, false, &values),
+            Way::WideOffsets => lab.by_offsets(lengths, true, &values),
             Way::Keys => lab.by_keys(lengths, &values),
         };
         keep(measured.with_context(|| way.name::<T>(lengths)), &mut rows, failures);
@@ -274,7 +278,7 @@ fn table(rows: &[Row]) -> Table {
         ]);
     }
     table.notes.push(
-        "All bytes are those of the elements, the offsets or keys of 32 bits, the results and, by \
+        "All bytes are those of the elements, the offsets or keys, the results and, by \
          key, the keys of the runs. The twin reads and writes as many. The peer is CUB, or, for \
          sums of bins, one atomic addition for each value. Ratios above 1 mean that ours is faster."
             .to_owned(),

@@ -6,7 +6,7 @@ use half::f16;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    ArraysOperation, Item, SegmentOperation, SegmentStatus, Sum,
+    ArraysOperation, Item, Offset, SegmentOperation, SegmentStatus, Sum,
     device::{Buffer, Device, Graph, Pod, Stream},
 };
 
@@ -121,6 +121,8 @@ impl<T> Values<T> {
 pub(crate) enum Way {
     /// Offsets of 32 bits.
     Offsets,
+    /// Offsets of 64 bits.
+    WideOffsets,
     /// Keys of 32 bits, of which equal neighbours belong together.
     Keys,
 }
@@ -128,7 +130,11 @@ pub(crate) enum Way {
 impl Way {
     /// The name of a case.
     pub(crate) fn name<T: Item>(self, lengths: Lengths) -> String {
-        let way = if self == Self::Keys { "by key " } else { "" };
+        let way = match self {
+            Self::Offsets => "",
+            Self::WideOffsets => "offsets of i64, ",
+            Self::Keys => "by key ",
+        };
         format!("{} {way}{}", T::NAME, lengths.name())
     }
 }
@@ -142,18 +148,26 @@ impl Lab {
         Ok(Values { small, input: self.device.upload(&elements)? })
     }
 
-    /// Measures the sums of segments whose offsets are given.
+    /// Measures the sums of segments whose offsets are given, in 64 bits each if they are wide. CUB
+    /// is measured with offsets of 32 bits alone.
     pub(crate) fn by_offsets<T: Value>(
         &self,
         lengths: Lengths,
+        are_wide: bool,
         values: &Values<T>,
     ) -> anyhow::Result<Row>
     where
         Sum: SegmentOperation<T, RowRaw: Number>,
     {
-        let name = Way::Offsets.name::<T>(lengths);
         let offsets = lengths.offsets(self.n);
         let expected = values.sums(&offsets);
+        if are_wide {
+            let name = Way::WideOffsets.name::<T>(lengths);
+            let wide: Vec<i64> = offsets.into_iter().map(i64::from).collect();
+            let check = |found: &[Raw<T>]| compare(&name, found, &expected);
+            return self.over_segments(&name, Sum, &wide, values, None, check);
+        }
+        let name = Way::Offsets.name::<T>(lengths);
         let cub = format!("cub_segments_sum_{}", T::NAME);
         let check = |found: &[Raw<T>]| compare(&name, found, &expected);
         self.over_segments(&name, Sum, &offsets, values, Some(&cub), check)
@@ -162,11 +176,11 @@ impl Lab {
     /// Measures an operation over segments with these offsets. `check` compares its raw results
     /// with the right ones. `cub` is the name of CUB's function, if there is one, and CUB has the
     /// same raw results.
-    pub(crate) fn over_segments<T: Value, O: SegmentOperation<T>>(
+    pub(crate) fn over_segments<T: Value, O: SegmentOperation<T>, B: Offset>(
         &self,
         name: &str,
         operation: O,
-        offsets: &[u32],
+        offsets: &[B],
         values: &Values<T>,
         cub: Option<&str>,
         check: impl Fn(&[O::RowRaw]) -> anyhow::Result<()>,
@@ -194,7 +208,7 @@ impl Lab {
         check(&ours).context("warpfold")?;
         ensure!(status.copy_to_host()?[0] == SegmentStatus::default(), "the offsets are right");
 
-        let read = (self.n * size_of::<T>() + 4 * (segments + 1)) as u64;
+        let read = (self.n * size_of::<T>() + size_of::<B>() * (segments + 1)) as u64;
         let written = (segments * size_of::<O::RowRaw>()) as u64;
         let mut graphs = vec![ours];
         let (piece, temp);

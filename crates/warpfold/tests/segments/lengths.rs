@@ -20,6 +20,11 @@ fn check(device: &Device, first: usize, lengths: &[usize], name: &str) {
 fn check_values(device: &Device, values: &[f32], offsets: &[u32], name: &str) {
     let results = device.reduce_segments(values, offsets, Sum).unwrap();
     assert_eq!(results.len(), offsets.len() - 1);
+    let wide: Vec<i64> = offsets.iter().copied().map(i64::from).collect();
+    let of_wide = device.reduce_segments(values, &wide, Sum).unwrap();
+    assert!(
+        bytemuck::cast_slice::<f32, u32>(&of_wide) == bytemuck::cast_slice::<f32, u32>(&results)
+    );
     for (i, (segment, result)) in segments(values, offsets).zip(results).enumerate() {
         let expected = tree::sum(segment);
         let length = segment.len();

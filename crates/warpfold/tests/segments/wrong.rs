@@ -80,6 +80,31 @@ fn wrong_offsets_anywhere() {
     }
 }
 
+/// Only the upper halves of these offsets are wrong.
+#[test]
+fn offsets_whose_lower_halves_are_right() {
+    let mut random = random();
+    for device in devices() {
+        for round in 0..60 {
+            // Segments of a few elements, of some tiles, or both.
+            let long = [4, 30, 3000][round % 3];
+            let lengths: Vec<usize> = (0..400)
+                .map(|i| if i % 50 == 0 { long } else { random.random_range(0..9) })
+                .collect();
+            let mut wide: Vec<i128> = offsets(0, &lengths).into_iter().map(i128::from).collect();
+            let elements = wide[400] as usize;
+            for _ in 0..random.random_range(0..4) {
+                let other = random.random_range(1i128..1 << 31) << 32;
+                wide[random.random_range(0..=400)] += other * random.random_range(-1..=1);
+            }
+            let narrow: Vec<i64> = wide.iter().map(|&offset| offset as i64).collect();
+            check(&device, elements, &narrow, first_wrong(&wide, elements));
+            check(&device, LARGE, &narrow, first_wrong(&wide, LARGE));
+            check_that_all_is_well(&device);
+        }
+    }
+}
+
 /// The simulator ends a launch that reads outside of an allocation.
 #[test]
 fn no_check_finds_a_wrong_access() {
