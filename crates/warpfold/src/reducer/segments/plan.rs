@@ -213,8 +213,8 @@ mod tests {
                     if by_number.numbered == 0 {
                         prop_assert_eq!(by_number, plan);
                     } else {
-                        let (each, numbered) = (by_number.each.into(), by_number.numbered.into());
-                        prop_assert_eq!(segments.div_ceil(each), numbered);
+                        let numbered = segments.div_ceil(by_number.each.into());
+                        prop_assert_eq!(u64::from(by_number.numbered), numbered);
                         prop_assert!(total < u64::from(by_number.ranges) << by_number.width);
                         prop_assert!(by_number.ranges <= plan.ranges);
                         prop_assert!(by_number.width >= TILE);
