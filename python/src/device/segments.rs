@@ -94,18 +94,24 @@ pub(crate) unsafe fn segments(
     };
     let segments = target.segments(reduction, values.dtype)?;
     let stride = segments.raw_bytes();
-    let status = session.scratch(target, STATUS_BYTES + count * stride)?;
-    let raw = status + STATUS_BYTES;
+    // Where an operation has a result of no elements, the raw one is the same.
+    let is_direct = matches!(made, Made::Direct { .. })
+        && op.of_nothing().is_some()
+        && stride == result.bytes() as u64;
+    let raw_bytes = if is_direct { 0 } else { count * stride };
+    let status = session.scratch(target, STATUS_BYTES + raw_bytes)?;
+    let raw = if is_direct { output } else { status + STATUS_BYTES };
     let places = Places::new(status, status, 1, 0, 0);
     // SAFETY: the scratch memory is this call's as long as the session is locked, and has room for
-    // the status and the raw results; for the arrays, the caller's contract.
+    // the status and the raw results, unless the output has; for the arrays, the caller's contract.
     let check = unsafe {
         Finish::fill(Dtype::U64).launch(target, session, places)?;
         let values = (values.address, length as usize);
         let offsets = Offsets { address: offsets.address, len: offsets.shape[0] as usize, bytes };
         segments.launch(values, offsets, [raw, status], session.stream)?
     };
-    for (_, finish) in finishes(made, result) {
+    let finishes = if is_direct { Finishes::new() } else { finishes(made, result) };
+    for (_, finish) in finishes {
         let places = Places {
             bounds: Some((offsets.address, bytes.ilog2())),
             fill: empty_bits(op, values.dtype, result, &finish),
