@@ -220,8 +220,7 @@ where
     let mut rows = Vec::new();
     for (way, lengths) in cases {
         let measured = match way {
-            Way::Offsets => lab.by_offsets(lengths, false, &values),
-            Way::WideOffsets => lab.by_offsets(lengths, true, &values),
+            Way::Offsets | Way::WideOffsets => lab.by_offsets(way, lengths, &values),
             Way::Keys => lab.by_keys(lengths, &values),
         };
         keep(measured.with_context(|| way.name::<T>(lengths)), &mut rows, failures);

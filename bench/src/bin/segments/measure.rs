@@ -148,28 +148,26 @@ impl Lab {
         Ok(Values { small, input: self.device.upload(&elements)? })
     }
 
-    /// Measures the sums of segments whose offsets are given, in 64 bits each if they are wide. CUB
-    /// is measured with offsets of 32 bits alone.
+    /// Measures the sums of segments whose offsets are given, of 32 bits or wide ones. CUB is
+    /// measured with offsets of 32 bits alone.
     pub(crate) fn by_offsets<T: Value>(
         &self,
+        way: Way,
         lengths: Lengths,
-        are_wide: bool,
         values: &Values<T>,
     ) -> anyhow::Result<Row>
     where
         Sum: SegmentOperation<T, RowRaw: Number>,
     {
+        let name = way.name::<T>(lengths);
         let offsets = lengths.offsets(self.n);
         let expected = values.sums(&offsets);
-        if are_wide {
-            let name = Way::WideOffsets.name::<T>(lengths);
+        let check = |found: &[Raw<T>]| compare(&name, found, &expected);
+        if way == Way::WideOffsets {
             let wide: Vec<i64> = offsets.into_iter().map(i64::from).collect();
-            let check = |found: &[Raw<T>]| compare(&name, found, &expected);
             return self.over_segments(&name, Sum, &wide, values, None, check);
         }
-        let name = Way::Offsets.name::<T>(lengths);
         let cub = format!("cub_segments_sum_{}", T::NAME);
-        let check = |found: &[Raw<T>]| compare(&name, found, &expected);
         self.over_segments(&name, Sum, &offsets, values, Some(&cub), check)
     }
 

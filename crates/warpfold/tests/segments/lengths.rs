@@ -22,9 +22,8 @@ fn check_values(device: &Device, values: &[f32], offsets: &[u32], name: &str) {
     assert_eq!(results.len(), offsets.len() - 1);
     let wide: Vec<i64> = offsets.iter().copied().map(i64::from).collect();
     let of_wide = device.reduce_segments(values, &wide, Sum).unwrap();
-    assert!(
-        bytemuck::cast_slice::<f32, u32>(&of_wide) == bytemuck::cast_slice::<f32, u32>(&results)
-    );
+    let bits = |sums: &[f32]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+    assert!(bits(&of_wide) == bits(&results), "{name}: offsets of 64 bits");
     for (i, (segment, result)) in segments(values, offsets).zip(results).enumerate() {
         let expected = tree::sum(segment);
         let length = segment.len();

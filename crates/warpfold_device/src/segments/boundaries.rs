@@ -66,7 +66,7 @@ impl Spans {
     }
 }
 
-/// The segments of a warp. In it, segment 0 is the one before the first that begins in its range.
+/// The segments of a warp. Segment 0 is the one before the first that the warp takes.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     /// The number of segment 0 in the array.

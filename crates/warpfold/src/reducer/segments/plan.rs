@@ -34,18 +34,19 @@ pub(super) const fn most_bytes(words: u64) -> u64 {
 
 /// The most bytes of elements for which warps take segments by their numbers. Such warps need not
 /// search. But if some segments are longer than others, some warps have more work, and in larger
-/// arrays that takes longer than a search. (bench/NOTEBOOK.md, attempt 137, has this number and the
-/// following ones.)
+/// arrays that takes longer than a search. (This number and the following ones were measured on an
+/// H200: bench/NOTEBOOK.md, attempt 137.)
 const MOST_NUMBERED: u64 = 4 << 20;
 /// The same for elements and the costs of segments together.
 const MOST_NUMBERED_WITH_COSTS: u64 = 16 << 20;
-/// Bytes of elements and costs that are reason enough for one more such warp.
+/// Bytes of elements and costs for each such warp.
 const OF_WARP: u64 = 3 << 9;
-/// The most such warps of a multiprocessor.
+/// The most such warps for each multiprocessor.
 const MANY_WARPS: u64 = 16;
-/// The same if there are not many such warps on a multiprocessor, because these cost little.
+/// Bytes of elements and costs for each such warp if a multiprocessor has few of them. More warps
+/// cost little then, and each of them has done sooner.
 const OF_FEW_WARPS: u64 = 256;
-/// The most such warps of a multiprocessor that are not many.
+/// The most such warps for each multiprocessor that are few.
 const FEW_WARPS: u64 = 4;
 
 /// Bytes of shared memory of a warp, without its ring. `warpfold_device::segments::shared_bytes`.
