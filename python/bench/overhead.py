@@ -45,6 +45,35 @@ def table(name: str, x: Any, out: Any, theirs: Any, wait: Callable[[], Any]) -> 
         print(f"{name}: {what:12} {own:6.2f} us  {name} {beside:6.2f} us  {beside / own:5.2f}")
 
 
+def ragged(torch: Any, x: Any) -> None:
+    """Print the costs of calls of segments and bins, beside those of torch."""
+    offsets = torch.arange(0, len(x) + 1, 10, device="cuda")
+    keys = torch.randint(0, 10, (len(x),), device="cuda")
+
+    def theirs(op: str) -> Any:
+        return torch.segment_reduce(x, op, offsets=offsets, unsafe=True)
+
+    for what, ours, other in [
+        (
+            "sum of segments",
+            lambda: wf.segment_reduce(x, offsets, "sum", check=False),
+            lambda: theirs("sum"),
+        ),
+        (
+            "mean of segments",
+            lambda: wf.segment_reduce(x, offsets, "mean", check=False),
+            lambda: theirs("mean"),
+        ),
+        (
+            "bincount",
+            lambda: wf.bincount(keys, bins=10, check=False),
+            lambda: torch.bincount(keys, minlength=10),
+        ),
+    ]:
+        own, beside = costs([ours, other], torch.cuda.synchronize)
+        print(f"torch: {what:16} {own:6.2f} us  torch {beside:6.2f} us  {beside / own:5.2f}")
+
+
 def of_torch(torch: Any, x: Any) -> None:
     """Print the costs of an operator of torch, and of torch's own functions that are routed."""
     wait = torch.cuda.synchronize
@@ -67,6 +96,7 @@ def main() -> None:
             found = True
             x, out = torch.ones(1000, device="cuda"), torch.zeros((), device="cuda")
             table("torch", x, out, torch, torch.cuda.synchronize)
+            ragged(torch, x)
             if hasattr(torch.library, "register_vmap"):
                 of_torch(torch, x)
     except ImportError:

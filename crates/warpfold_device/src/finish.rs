@@ -1,9 +1,11 @@
 //! Makes results of raw results on the device: roots, quotients, logarithms and conversions.
 //!
 //! A kernel leaves a raw result, such as the number, the mean and the squared deviations of
-//! elements, and what a caller asks for, such as a variance in `f16`, is made of its fields. One
-//! thread makes one result. All kinds of results have one kernel, because a launch with few threads
-//! takes as long for each of them, and a kernel for each product of types would be many.
+//! elements, and what a caller asks for, such as a variance in `f16`, is made of its fields. A
+//! thread makes one result after the other. All kinds of results have one kernel, because a launch
+//! with few threads takes as long for each of them, and a kernel for each product of types would be
+//! many. Fields that are copied take a shorter way, because there may be millions of them, such as
+//! the keys of runs. (bench/NOTEBOOK.md, attempt 140.)
 //!
 //! All arithmetic is that of `f64`. It consists of operations that IEEE 754 defines to the last
 //! bit, so the simulator and every device give the same bits.
@@ -12,7 +14,7 @@ use core::f64::consts::{LN_2, SQRT_2};
 
 use crate::unroll::each;
 use cuda_std::ext::streaming::{load_u8_if, load_u16_if, load_u32_if, load_u64_if};
-use cuda_std::ext::{grid, math};
+use cuda_std::ext::{control, grid, math};
 use cuda_std::thread;
 
 /// The types of a field, as [`Recipe::load`] names them.
@@ -130,58 +132,175 @@ pub struct Value {
     pub integer: u64,
 }
 
+/// How many results a thread copies at a time, so that it waits once for the loads of all of them.
+const AT_A_TIME: usize = 4;
+
 /// Makes `n` results. This is the whole body of a kernel.
 ///
 /// # Safety
-/// The grid and its blocks have one dimension, and there are at least `n` threads. The raw results
-/// are there with the fields that `recipe` names, each where its type may be, and `output` has a
-/// place for each result.
+/// The grid and its blocks have one dimension. The raw results are there with the fields that
+/// `recipe` names, each where its type may be, and `output` has a place for each result.
 #[inline(always)]
 pub unsafe fn finish(raw: Raw, recipe: Recipe, output: *mut u8, n: u64) {
     // The kernel may begin before the reduction has ended, because its start takes as long as
     // all that it does.
     grid::launch_dependents();
     grid::wait_for_dependencies();
+    let threads = u64::from(thread::grid_dim_x()) * u64::from(thread::block_dim_x());
     let first = u64::from(thread::block_idx_x()) * u64::from(thread::block_dim_x());
-    let i = first + u64::from(thread::thread_idx_x());
-    if i >= n {
-        return;
+    let mut i = first + u64::from(thread::thread_idx_x());
+    let is_copy = matches!(recipe.step, step::COPY | step::COUNT) && raw.inner == 1;
+    let at_a_time = if is_copy { AT_A_TIME as u64 } else { 1 };
+    while i < n {
+        control::keep_rolled();
+        // SAFETY: the caller's contract.
+        unsafe {
+            if is_copy {
+                copy(raw, recipe, output, i, threads, n);
+            } else {
+                make(raw, recipe, output, i);
+            }
+        }
+        i += at_a_time * threads;
     }
+}
+
+/// Makes result number `i`.
+///
+/// # Safety
+/// That of [`finish`].
+#[inline(always)]
+unsafe fn make(raw: Raw, recipe: Recipe, output: *mut u8, i: u64) {
     // LLVM knows then that it is not 0.
     let inner = u64::from(raw.inner.max(1));
     let (row, column) = (i / inner, i % inner);
     let offset = row * raw.stride + column * u64::from(raw.inner_stride);
     let at = raw.input.wrapping_add(offset as usize);
-    let is_segment = !raw.boundaries.is_null();
     // SAFETY: the caller's contract.
     unsafe {
-        let count = if is_segment { length(raw.boundaries, raw.log, row) } else { raw.count };
-        let value = if recipe.load == load::NOTHING || is_segment && count == 0 {
-            Value { float: f64::from_bits(raw.fill), integer: raw.fill }
-        } else {
-            compute(recipe, at, count)
-        };
+        let [count] = raw.counts(|_| row, |_| true);
+        let value =
+            if raw.is_filled(recipe, count) { raw.filled() } else { compute(recipe, at, count) };
         write(value, recipe.store, output, i as usize);
     }
 }
 
-/// The number of elements of a segment.
+/// Makes results `i`, `i + step` and so on, [`AT_A_TIME`] of them, but only those below `n`. They
+/// are fields or numbers of elements, of raw results that lie one behind the other.
 ///
 /// # Safety
-/// The segment has its boundaries.
+/// That of [`finish`].
 #[inline(always)]
-unsafe fn length(boundaries: *const u8, log: u32, segment: u64) -> u64 {
-    let at = boundaries.wrapping_add((segment << log) as usize);
+unsafe fn copy(raw: Raw, recipe: Recipe, output: *mut u8, i: u64, step: u64, n: u64) {
+    let number = |k: usize| i + k as u64 * step;
+    let is_there = |k: usize| number(k) < n;
+    let at = |k: usize| {
+        let offset = number(k) * raw.stride + u64::from(recipe.first);
+        raw.input.wrapping_add(offset as usize)
+    };
+    // SAFETY: the caller's contract. Nothing is loaded for numbers from `n` on.
+    unsafe {
+        let fields: [u64; AT_A_TIME] = if recipe.step == step::COPY {
+            load_fields(recipe.load, at, is_there)
+        } else {
+            [0; AT_A_TIME]
+        };
+        let counts: [u64; AT_A_TIME] = raw.counts(number, is_there);
+        each(AT_A_TIME, |k| {
+            let mut value = Value::of(recipe.load, fields[k]);
+            if recipe.step == step::COUNT {
+                value.integer = counts[k];
+            }
+            if raw.is_filled(recipe, counts[k]) {
+                value = raw.filled();
+            }
+            if is_there(k) {
+                write(value, recipe.store, output, number(k) as usize);
+            }
+        });
+    }
+}
+
+impl Raw {
+    /// The numbers of elements of `N` raw results, whose numbers `row` gives. Those that are not
+    /// there have any number.
+    ///
+    /// # Safety
+    /// The raw results that are there have their boundaries.
+    #[inline(always)]
+    unsafe fn counts<const N: usize>(
+        &self,
+        row: impl Fn(usize) -> u64,
+        is_there: impl Fn(usize) -> bool,
+    ) -> [u64; N] {
+        if self.boundaries.is_null() {
+            return [self.count; N];
+        }
+        let load = if self.log == 2 { load::U32 } else { load::U64 };
+        let at = |i: u64| self.boundaries.wrapping_add((i << self.log) as usize);
+        // SAFETY: the caller's contract.
+        let (begins, ends) = unsafe {
+            let begins: [u64; N] = load_fields(load, |k| at(row(k)), &is_there);
+            (begins, load_fields::<N>(load, |k| at(row(k) + 1), &is_there))
+        };
+        let mut counts = ends;
+        each(N, |k| counts[k] = ends[k].wrapping_sub(begins[k]));
+        counts
+    }
+
+    /// Whether a result of so many elements is [`fill`](Self::fill).
+    #[inline(always)]
+    fn is_filled(&self, recipe: Recipe, count: u64) -> bool {
+        recipe.load == load::NOTHING || !self.boundaries.is_null() && count == 0
+    }
+
+    /// That result.
+    #[inline(always)]
+    fn filled(&self) -> Value {
+        Value { float: f64::from_bits(self.fill), integer: self.fill }
+    }
+}
+
+impl Value {
+    /// The number with these bits, whose type has this code of [`load`].
+    #[inline(always)]
+    fn of(load: u32, bits: u64) -> Self {
+        let float = match load {
+            load::F32 => f32::from_bits(bits as u32).into(),
+            load::F64 => f64::from_bits(bits),
+            _ => bits as f64,
+        };
+        Self { float, integer: bits }
+    }
+}
+
+/// The bits of `N` fields, whose type has this code of [`load`]. Those that are not there have any
+/// bits. All loads are under way before the first one is used.
+///
+/// # Safety
+/// Those that are there lie at `at`, where their type may be.
+#[inline(always)]
+unsafe fn load_fields<const N: usize>(
+    load: u32,
+    at: impl Fn(usize) -> *const u8,
+    is_there: impl Fn(usize) -> bool,
+) -> [u64; N] {
+    let mut bits = [0; N];
     // SAFETY: the caller's contract.
     unsafe {
-        if log == 2 {
-            let [begin, end] = [at, at.wrapping_add(4)].map(|at| load_u32_if(at.cast(), true));
-            u64::from(end).wrapping_sub(begin.into())
-        } else {
-            let [begin, end] = [at, at.wrapping_add(8)].map(|at| load_u64_if(at.cast(), true));
-            end.wrapping_sub(begin)
+        match load {
+            load::U8 => each(N, |k| bits[k] = load_u8_if(at(k), is_there(k)).into()),
+            load::U16 => each(N, |k| bits[k] = load_u16_if(at(k).cast(), is_there(k)).into()),
+            load::F32 | load::U32 => {
+                each(N, |k| bits[k] = load_u32_if(at(k).cast(), is_there(k)).into());
+            }
+            load::F64 | load::U64 => {
+                each(N, |k| bits[k] = load_u64_if(at(k).cast(), is_there(k)));
+            }
+            _ => {}
         }
     }
+    bits
 }
 
 /// What the recipe makes of the raw result at an address, which is one of `count` elements.
@@ -191,49 +310,33 @@ unsafe fn length(boundaries: *const u8, log: u32, segment: u64) -> u64 {
 #[inline(always)]
 unsafe fn compute(recipe: Recipe, at: *const u8, count: u64) -> Value {
     let Recipe { load, step, first, second, a, .. } = recipe;
-    let (first, second) = (at.wrapping_add(first as usize), at.wrapping_add(second as usize));
     // SAFETY: the caller's contract.
-    let float = |at: *const u8| unsafe {
-        if load == load::F64 {
-            f64::from_bits(load_u64_if(at.cast(), true))
-        } else {
-            f32::from_bits(load_u32_if(at.cast(), true)).into()
-        }
+    let field = |load: u32, offset: u32| unsafe {
+        let [bits] = load_fields(load, |_| at.wrapping_add(offset as usize), |_| true);
+        bits
     };
-    // SAFETY: the caller's contract.
-    let second_integer = || unsafe { load_u64_if(second.cast(), true) as f64 };
-    if load <= load::F64 {
-        let x = float(first);
-        let float = match step {
-            step::DIVIDE => x / a,
-            step::ROOT => math::sqrt_f64(x),
-            step::VARIANCE | step::DEVIATION => {
-                let variance = variance(x, second_integer(), a);
-                if step == step::VARIANCE { variance } else { math::sqrt_f64(variance) }
-            }
-            step::OF_COUNT => x / second_integer(),
-            step::CORRECT if x.is_finite() => x + float(second),
-            step::LOGARITHM if x.is_finite() => x + ln(float(second)),
-            _ => x,
-        };
-        return Value { float, integer: if step == step::COUNT { count } else { 0 } };
-    }
-    // SAFETY: the caller's contract.
-    let x = unsafe {
-        match load {
-            load::U8 => load_u8_if(first, true).into(),
-            load::U16 => load_u16_if(first.cast(), true).into(),
-            load::U32 => load_u32_if(first.cast(), true).into(),
-            _ => load_u64_if(first.cast(), true),
+    let Value { float: x, integer } = Value::of(load, field(load, first));
+    let second_float = || Value::of(load, field(load, second)).float;
+    let second_integer = || field(load::U64, second) as f64;
+    let float = match step {
+        step::DIVIDE => x / a,
+        step::ROOT => math::sqrt_f64(x),
+        step::VARIANCE | step::DEVIATION => {
+            let variance = variance(x, second_integer(), a);
+            if step == step::VARIANCE { variance } else { math::sqrt_f64(variance) }
         }
-    };
-    let integer = match step {
-        step::IS_ANY => u64::from(x != 0),
-        step::IS_ALL => u64::from(x == count),
-        step::COUNT => count,
+        step::OF_COUNT => x / second_integer(),
+        step::CORRECT if x.is_finite() => x + second_float(),
+        step::LOGARITHM if x.is_finite() => x + ln(second_float()),
+        step::SIGNED => integer as i64 as f64,
         _ => x,
     };
-    let float = if step == step::SIGNED { x as i64 as f64 } else { x as f64 };
+    let integer = match step {
+        step::IS_ANY => u64::from(integer != 0),
+        step::IS_ALL => u64::from(integer == count),
+        step::COUNT => count,
+        _ => integer,
+    };
     Value { float, integer }
 }
 
@@ -330,24 +433,27 @@ fn ln(x: f64) -> f64 {
     math::fma_f64(n.into(), LN_2_REST, math::fma_f64(n.into(), LN_2, ln))
 }
 
-/// Zeroes `n` words, unless the status is 0. This is the whole body of a kernel.
+/// Zeroes `n` words and the status, unless the status is 0. This is the whole body of a kernel.
 ///
 /// # Safety
-/// The grid and its blocks have one dimension. The status and the words are there, and no other
-/// work uses the words meanwhile.
+/// The grid has one block, which has one dimension. The status and the words are there, and no
+/// other work uses them meanwhile.
 #[inline(always)]
-pub unsafe fn zero_after_error(status: *const u64, words: *mut u64, n: u64) {
-    // SAFETY: the caller's contract. Each word is written by one thread.
+pub unsafe fn zero_after_error(status: *mut u64, words: *mut u64, n: u64) {
+    // SAFETY: the caller's contract. Each word is written by one thread, and the status when all
+    // threads have read it.
     unsafe {
         if status.read() == 0 {
             return;
         }
-        let threads = u64::from(thread::grid_dim_x()) * u64::from(thread::block_dim_x());
-        let first = u64::from(thread::block_idx_x()) * u64::from(thread::block_dim_x());
-        let mut i = first + u64::from(thread::thread_idx_x());
+        thread::sync_threads();
+        let mut i = u64::from(thread::thread_idx_x());
+        if i == 0 {
+            status.write(0);
+        }
         while i < n {
             words.add(i as usize).write(0);
-            i += threads;
+            i += u64::from(thread::block_dim_x());
         }
     }
 }

@@ -35,12 +35,12 @@ pub unsafe fn finish_results(
     unsafe { finish(raw, recipe, output, n) }
 }
 
-/// Zeroes words, unless the status is 0 ([`zero_after_error`]).
+/// Zeroes words and the status, unless the status is 0 ([`zero_after_error`]).
 ///
 /// # Safety
 /// Those of [`zero_after_error`].
 #[kernel]
-pub unsafe fn finish_error(status: *const u64, words: *mut u64, n: u64) {
+pub unsafe fn finish_error(status: *mut u64, words: *mut u64, n: u64) {
     // SAFETY: the caller's contract is the callee's.
     unsafe { zero_after_error(status, words, n) }
 }

@@ -9,14 +9,11 @@ use crate::dtype::{Dtype, with_type};
 
 use super::{
     Failure, Laid,
-    finish::{Finish, Places},
+    finish::Places,
     gpu::Target,
     plan::{converted, wide},
     session::Locked,
 };
-
-/// Bytes in front of the raw results, which the status has.
-const STATUS_BYTES: u64 = 256;
 
 /// Keys and weights that go into bins.
 #[derive(Clone, Copy, Debug)]
@@ -94,14 +91,16 @@ pub(crate) unsafe fn bins(
     let (output, result) = job.output;
     let raw_type = job.weights.map_or(Dtype::U64, |weights| wide(weights.dtype));
     let bytes = raw_type.bytes() as u64;
-    let status = session.scratch(target, STATUS_BYTES + job.bins * bytes)?;
     let finish = converted(raw_type, result);
-    let out = if finish.is_some() { status + STATUS_BYTES } else { output };
-    // SAFETY: the scratch memory is this call's as long as the session is locked, and has room for
-    // the status and the raw results; for the arrays, the caller's contract.
+    let out = match finish {
+        Some(_) => session.scratch(target, job.bins * bytes)?,
+        None => output,
+    };
+    // The kernels for bins do not read the status.
+    let status = if job.is_checked { session.status() } else { session.ignored_status() };
+    // SAFETY: status and scratch memory are this call's as long as the session is locked, and there
+    // is room for the raw results; for the arrays, the caller's contract.
     unsafe {
-        let places = Places::new(status, status, 1, 0, 0);
-        Finish::fill(Dtype::U64).launch(target, session, places)?;
         let launch = Launch { device: &target.device, stream: session.stream, job, out, status };
         match job.weights {
             None => with_type!(job.keys.dtype, keys, K => launch.counts::<K>())
@@ -123,7 +122,7 @@ pub(crate) unsafe fn bins(
         }
     }
     if job.is_checked {
-        let status: BinStatus = bytemuck::cast(session.read_scratch(1)?[0]);
+        let status: BinStatus = bytemuck::cast(session.read_status(target)?);
         if let Some(position) = status.first_wrong() {
             return Err(Failure::Value(format!(
                 "key {position} is negative, or is not below the number of bins, {}",

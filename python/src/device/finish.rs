@@ -17,7 +17,7 @@ pub(super) fn results(capability: (u32, u32)) -> &'static str {
     }
 }
 
-/// The kernel that zeroes words, `warpfold_device::finish::zero_after_error`.
+/// The kernel that zeroes words and a status, `warpfold_device::finish::zero_after_error`.
 pub(super) const ERROR: &str = include_str!("../../../kernels/ptx/finish_error.sm_75.ptx");
 
 /// The type of a field of a raw result: `warpfold_device::finish::load`.
@@ -157,6 +157,8 @@ impl Finish {
         places: Places,
     ) -> Result<(), Failure> {
         const THREADS: u64 = 128;
+        /// Blocks of a multiprocessor. More of them would not make results faster.
+        const BLOCKS: u64 = 16;
         let n = places.rows * u64::from(places.inner);
         if n == 0 {
             return Ok(());
@@ -181,32 +183,23 @@ impl Finish {
             Arg::U64(places.fill),
         ];
         let threads = n.min(THREADS).next_multiple_of(32);
-        let blocks = u32::try_from(n.div_ceil(threads))
-            .map_err(|_| Failure::Value("there are too many results".to_owned()))?;
-        let shape = LaunchShape::linear(blocks, threads as u32, 0);
+        let most = BLOCKS * u64::from(target.info().multiprocessors);
+        let shape = LaunchShape::linear(n.div_ceil(threads).min(most) as u32, threads as u32, 0);
         let shape = LaunchShape { overlap: Overlap::InSequence, ..shape };
         // SAFETY: the caller's contract: the kernel reads fields of the raw results and the bounds,
-        // and writes one result for each thread with a number below `n`.
+        // and writes `n` results.
         unsafe { session.stream.launch(target.finish()?, shape, &args)? };
         Ok(())
     }
 }
 
-/// Adds the launch that zeroes the workspace of the stream, if the status at an address is not 0.
-///
-/// # Safety
-///
-/// The status is there when the stream has come so far.
-pub(super) unsafe fn guard(
-    target: &Target,
-    session: &Locked<'_>,
-    status: u64,
-) -> Result<(), Failure> {
-    let words = WORKSPACE_BYTES / 8;
-    let args = [Arg::Pointer(status), Arg::Pointer(session.stream.workspace()), Arg::U64(words)];
-    let shape = LaunchShape::linear(64, 256, 0);
-    // SAFETY: the caller's contract. The workspace is the stream's own, and its other work is done
-    // before this launch or comes later.
+/// Adds the launch that zeroes the workspace and the status of the stream, if the status is not 0.
+pub(super) fn guard(target: &Target, session: &Locked<'_>) -> Result<(), Failure> {
+    let (status, workspace) = (session.status(), session.stream.workspace());
+    let args = [Arg::Pointer(status), Arg::Pointer(workspace), Arg::U64(WORKSPACE_BYTES / 8)];
+    let shape = LaunchShape::linear(1, 1024, 0);
+    // SAFETY: status and workspace are the stream's own, and its other work is done before this
+    // launch or comes later.
     unsafe { session.stream.launch(target.guard()?, shape, &args)? };
     Ok(())
 }

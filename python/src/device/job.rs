@@ -269,7 +269,7 @@ pub(crate) unsafe fn first_word(
     // SAFETY: the caller's contract; a reduction whose raw result is its result does not use the
     // scratch memory otherwise.
     unsafe { reduce(target, session, job, array, [result; 2])? };
-    Ok(session.read_scratch(1)?[0])
+    session.read_first_word()
 }
 
 /// As [`reduce`], for a sum of integers that must fit into the type of the result. This waits for

@@ -150,7 +150,7 @@ impl Runs {
         let (device, runs) = (&target.device, self);
         let launch = Launch { device, session, runs, room, count };
         with_operation(self.part.reduction, self.values.dtype, launch)??;
-        Ok(session.read_scratch(1)?[0])
+        session.read_first_word()
     }
 
     /// Adds the launches to a stream that write the keys, the results and the lengths of so many
@@ -167,7 +167,6 @@ impl Runs {
         (room, runs): (Room, u64),
         [keys, results, counts]: [u64; 3],
     ) -> Result<(), Failure> {
-        let bounds = Some((room.offsets, 3));
         let bytes = self.keys.dtype.bytes() as u64;
         let length = Finish { step: Step::Count, ..Finish::copy(Dtype::I64, 0) };
         debug_assert_eq!(length.load, Load::U64);
@@ -178,11 +177,13 @@ impl Runs {
                 session,
                 Places::new(room.unique, keys, runs, bytes, 0),
             )?;
+            let bounds = Some((room.offsets, 3));
             let places = Places::new(room.offsets, counts, runs, 8, 0);
             length.launch(target, session, Places { bounds, ..places })?;
             for (_, finish) in finishes(self.part.made.clone(), self.result) {
+                // No run is empty, so that no result has to be filled in.
                 let places = Places::new(room.raw, results, runs, self.raw_bytes, 0);
-                finish.launch(target, session, Places { bounds, ..places })?;
+                finish.launch(target, session, places)?;
             }
         }
         Ok(())

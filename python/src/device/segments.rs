@@ -14,9 +14,6 @@ use super::{
     session::Locked,
 };
 
-/// Bytes in front of the raw results, which the status has.
-const STATUS_BYTES: u64 = 256;
-
 /// A reduction of segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segmented<'a> {
@@ -94,18 +91,18 @@ pub(crate) unsafe fn segments(
     };
     let segments = target.segments(reduction, values.dtype)?;
     let stride = segments.raw_bytes();
-    // Where an operation has a result of no elements, the raw one is the same.
-    let is_direct = matches!(made, Made::Direct { .. })
-        && op.of_nothing().is_some()
-        && stride == result.bytes() as u64;
-    let raw_bytes = if is_direct { 0 } else { count * stride };
-    let status = session.scratch(target, STATUS_BYTES + raw_bytes)?;
-    let raw = if is_direct { output } else { status + STATUS_BYTES };
-    let places = Places::new(status, status, 1, 0, 0);
-    // SAFETY: the scratch memory is this call's as long as the session is locked, and has room for
-    // the status and the raw results, unless the output has; for the arrays, the caller's contract.
+    // The raw result of no elements is the number that changes no other one. Extremes of narrower
+    // integers are those of 32 bits, so that this number is none of theirs.
+    let is_identity =
+        op.of_nothing().is_some() || values.dtype.is_float() || values.dtype.bytes() >= 4;
+    let is_direct =
+        matches!(made, Made::Direct { .. }) && is_identity && stride == result.bytes() as u64;
+    let raw = if is_direct { output } else { session.scratch(target, count * stride)? };
+    let status = session.status();
+    // SAFETY: status and scratch memory are this call's as long as the session is locked, and there
+    // is room for the raw results, in scratch memory or in the output; for the arrays, the caller's
+    // contract.
     let check = unsafe {
-        Finish::fill(Dtype::U64).launch(target, session, places)?;
         let values = (values.address, length as usize);
         let offsets = Offsets { address: offsets.address, len: offsets.shape[0] as usize, bytes };
         segments.launch(values, offsets, [raw, status], session.stream)?
@@ -121,11 +118,10 @@ pub(crate) unsafe fn segments(
         unsafe { finish.launch(target, session, places)? };
     }
     if is_checked {
-        let status: SegmentStatus = bytemuck::cast(session.read_scratch(1)?[0]);
+        let status: SegmentStatus = bytemuck::cast(session.read_status(target)?);
         check(status, session.stream)?;
         Ok(())
     } else {
-        // SAFETY: the status is there when the stream has come so far.
-        unsafe { guard(target, session, status) }
+        guard(target, session)
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept for a stream: its workspace, and memory for raw results.
+//! What is kept for a stream: its workspace, memory for raw results, and a status.
 
 use std::{
     ffi::c_void,
@@ -8,11 +8,14 @@ use std::{
     thread::ThreadId,
 };
 
-use warpfold::{Buffer, Stream, device::DeviceError};
+use warpfold::{
+    Buffer, Stream,
+    device::{DeviceError, PinnedBuffer},
+};
 
 use crate::array::RawStream;
 
-use super::{Failure, context::beside_captures, gpu::Target};
+use super::{Failure, context::beside_captures, finish::guard, gpu::Target};
 
 /// Words of the memory for raw results that a stream has at first.
 const WORDS: usize = 1 << 13;
@@ -37,6 +40,8 @@ impl Key {
 /// by then; a new stream with the same handle finds the workspace as the old one has left it.
 pub(crate) struct Session {
     scratch: Mutex<Scratch>,
+    /// The status of calls, which is 0 between them, and that of calls that are not checked.
+    statuses: Buffer<u64>,
     stream: ManuallyDrop<Stream>,
 }
 
@@ -46,12 +51,15 @@ pub(super) struct Scratch {
     buffer: Buffer<u64>,
     /// What was too small. Graphs of the caller may still use it.
     old: Vec<Buffer<u64>>,
+    /// Where a word of the device is copied to, so that the host waits once for work and copy.
+    word: PinnedBuffer<u64>,
 }
 
 /// A session that no other thread uses meanwhile, so that nothing comes between its launches.
 pub(crate) struct Locked<'a> {
     pub(super) stream: &'a Stream,
     pub(super) scratch: MutexGuard<'a, Scratch>,
+    statuses: &'a Buffer<u64>,
 }
 
 impl Session {
@@ -65,14 +73,21 @@ impl Session {
             // its workspace, which a graph of the caller may use.
             beside_captures(|| unsafe { target.device.adopt_stream(raw) })?
         };
-        let buffer = beside_captures(|| target.device.alloc(WORDS))?;
-        let scratch = Mutex::new(Scratch { buffer, old: Vec::new() });
-        Ok(Self { scratch, stream: ManuallyDrop::new(stream) })
+        let (scratch, statuses) = beside_captures(|| {
+            let device = &target.device;
+            let (buffer, word) = (device.alloc(WORDS)?, device.alloc_pinned(1)?);
+            Ok::<_, DeviceError>((
+                Scratch { buffer, old: Vec::new(), word },
+                device.upload(&[0; 2])?,
+            ))
+        })?;
+        let scratch = Mutex::new(scratch);
+        Ok(Self { scratch, statuses, stream: ManuallyDrop::new(stream) })
     }
 
     pub(crate) fn lock(&self) -> Locked<'_> {
         let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked { stream: &self.stream, scratch }
+        Locked { stream: &self.stream, scratch, statuses: &self.statuses }
     }
 
     /// Lets all later work of this stream wait for all earlier work of another one.
@@ -103,4 +118,45 @@ impl Locked<'_> {
         self.stream.synchronize()?;
         Ok(self.scratch.buffer.view(..words).copy_to_host()?)
     }
+
+    /// Waits for the stream, and returns the first word of the scratch memory.
+    pub(super) fn read_first_word(&mut self) -> Result<u64, Failure> {
+        let Scratch { buffer, word, .. } = &mut *self.scratch;
+        Ok(read_word(self.stream, buffer, word)?)
+    }
+
+    /// The address of a status that is 0. A call that may change it reads it, or lets the
+    /// [guard](super::finish::guard) follow.
+    pub(super) fn status(&self) -> u64 {
+        self.statuses.address()
+    }
+
+    /// The address of a status that may have any value, and that nobody reads.
+    pub(super) fn ignored_status(&self) -> u64 {
+        self.statuses.address() + 8
+    }
+
+    /// Waits for the stream, and returns the status. If it is not 0, the [guard] is called.
+    ///
+    /// [guard]: super::finish::guard
+    pub(super) fn read_status(&mut self, target: &Target) -> Result<u64, Failure> {
+        let status = read_word(self.stream, self.statuses, &mut self.scratch.word)?;
+        if status != 0 {
+            guard(target, self)?;
+        }
+        Ok(status)
+    }
+}
+
+/// Waits for the stream, and returns the first word of a buffer.
+fn read_word(
+    stream: &Stream,
+    buffer: &Buffer<u64>,
+    word: &mut PinnedBuffer<u64>,
+) -> Result<u64, DeviceError> {
+    // SAFETY: the word is borrowed until the stream has come so far. If the wait fails, the word
+    // stays where it is: a session is never dropped.
+    unsafe { stream.copy_to_host(buffer.view(..1), word)? };
+    stream.synchronize()?;
+    Ok(word[0])
 }

@@ -3,8 +3,9 @@
 use super::tile::Staged;
 use crate::item::{Item, Pack};
 use crate::rows::{PACK, WORD, padded};
-use crate::source::OneArray;
+use crate::source::{OneArray, Source};
 use crate::unroll::each;
+use crate::words::Words;
 use crate::{Position, Reduction};
 use cuda_std::ext::{control, copy};
 use cuda_std::warp;
@@ -30,6 +31,12 @@ pub(super) unsafe fn part<S: OneArray, R: Reduction<Source = S>>(
     // SAFETY: the caller's contract.
     unsafe {
         let mut part = Part::<R>::begin(tile, at, count, first, before);
+        if are_packs_light::<R>() && are_packs {
+            while part.left >= AT_A_TIME as u32 * S::PER_PACK as u32 {
+                control::keep_rolled();
+                part.packs(source);
+            }
+        }
         while part.has_pack() {
             control::keep_rolled();
             part.pack(source, are_packs);
@@ -84,6 +91,22 @@ pub(super) unsafe fn shorter<S: OneArray, R: Reduction<Source = S>>(
     }
 }
 
+/// How many packs a lane reads before it uses the first one, if they are
+/// [light](are_packs_light).
+const AT_A_TIME: usize = 4;
+
+/// Whether a kernel has more code for the most frequent cases. It is short for elements of a word
+/// or more, and for accumulators of up to two words.
+pub(super) const fn is_brief<R: Reduction>() -> bool {
+    <R::Source as Source>::PER_PACK <= 4 && R::Acc::COUNT <= 2
+}
+
+/// Whether a lane takes several packs at a time. With more than two words between packs, as sums
+/// of exponentials have them, registers would not be enough.
+const fn are_packs_light<R: Reduction>() -> bool {
+    is_brief::<R>() && size_of::<R::Thread>() <= 2 * WORD as usize
+}
+
 /// A lane's part of a segment, of which some packs have been read.
 struct Part<R: Reduction> {
     reader: Reader,
@@ -116,6 +139,24 @@ impl<S: OneArray, R: Reduction<Source = S>> Part<R> {
     #[inline(always)]
     fn has_pack(&self) -> bool {
         self.left >= S::PER_PACK as u32
+    }
+
+    /// Takes the next [`AT_A_TIME`] packs, which begin at packs of shared memory.
+    ///
+    /// # Safety
+    /// There are so many, and the rest is the contract of [`part`].
+    #[inline(always)]
+    unsafe fn packs(&mut self, source: S) {
+        let in_pack = S::PER_PACK as u32;
+        let number = self.done / in_pack;
+        let mut packs = [[0; 4]; AT_A_TIME];
+        // SAFETY: the caller's contract.
+        each(AT_A_TIME, |i| packs[i] = unsafe { self.reader.pack::<S::Element>(true) });
+        each(AT_A_TIME, |i| {
+            self.kept = R::pack(self.kept, source.with_pack(packs[i]), number + i as u32);
+        });
+        self.done += AT_A_TIME as u32 * in_pack;
+        self.left -= AT_A_TIME as u32 * in_pack;
     }
 
     /// Takes the next pack. `are_packs` says that it begins at a pack of shared memory, in all

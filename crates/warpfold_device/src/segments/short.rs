@@ -16,7 +16,6 @@ use crate::Reduction;
 use crate::rows::{PACK, PART_BYTES, TILE_BYTES, tree};
 use crate::source::OneArray;
 use crate::warp::WARP;
-use crate::words::Words;
 use cuda_std::ext::control;
 use cuda_std::warp;
 
@@ -40,8 +39,8 @@ impl Warp {
         let in_pack = S::PER_PACK as u32;
         // Whether the segments have less than two packs on average, in a kernel that has code for
         // that.
-        let is_brief = S::PER_PACK <= 4 && R::Acc::COUNT <= 2;
-        let are_shorter = is_brief && tile.segments * 2 * in_pack > tile.length as u32;
+        let are_shorter =
+            reader::is_brief::<R>() && tile.segments * 2 * in_pack > tile.length as u32;
         let (mut done, mut segments) = (0, tile.segments);
         // SAFETY: the caller's contract. A segment whose offsets rise within the elements of the
         // tile lies in them.
