@@ -97,6 +97,39 @@ def test_wrong_offsets_that_are_not_checked_do_no_harm() -> None:
         assert wf.sum(values, device="simulator") == values.astype(np.float64).sum()
 
 
+def test_a_wrong_call_is_told_and_the_next_one_is_right() -> None:
+    values = np.ones(5000, dtype=np.float32)
+    right, wrong = np.array([0, 5000]), np.array([0, 4000, 3000, 5000])
+    keys = np.array([0, 2, 1, 2])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="segment 1"):
+            wf.segment_reduce(values, wrong, device="simulator")
+        assert wf.segment_reduce(values, right, device="simulator").tolist() == [5000]
+        with pytest.raises(ValueError, match="key 1"):
+            wf.bincount(keys, bins=2, device="simulator")
+        assert wf.bincount(keys, bins=3, device="simulator").tolist() == [1, 1, 2]
+        assert wf.bincount(keys, bins=2, check=False, device="simulator").tolist() == [1, 1]
+        assert wf.bincount(keys, bins=3, device="simulator").tolist() == [1, 1, 2]
+        assert wf.segment_reduce(values, right, device="simulator").tolist() == [5000]
+
+
+def test_more_results_than_threads() -> None:
+    # A thread of the kernel that makes results has a second round then, of four or of one.
+    n = 150_000
+    keys = np.arange(n, dtype=np.int64) * 3
+    values = (np.arange(n) % 1000).astype(np.float32)
+    runs = wf.reduce_by_key(keys, values, "sum", device="simulator")
+    assert np.array_equal(runs.keys, keys)
+    assert np.array_equal(runs.results, values)
+    assert np.array_equal(runs.counts, np.ones(n))
+    offsets = np.repeat(np.arange(0, n + 1, 2), 2)[: n + 1]
+    means = wf.segment_reduce(values, offsets, "mean", device="simulator")
+    assert np.isnan(means[::2]).all()
+    assert np.array_equal(means[1::2], values[::2][: n // 2] + 0.5)
+    deviations = wf.segment_reduce(values, offsets, "std", device="simulator")
+    assert np.array_equal(deviations[1::2], np.full(n // 2, 0.5))
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "min", "mean"])
 @given(st.data())
