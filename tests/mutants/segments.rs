@@ -224,7 +224,7 @@ fn top(ptx: &str, seed: Option<u64>) -> Outcome {
     })
 }
 
-const SUMS: [Mutant; 14] = [
+const SUMS: [Mutant; 15] = [
     Mutant("no wait for the first boundaries", "in-flight", ("cp.async.wait_all", 1, 2), "//"),
     Mutant("no wait for a tile", "in-flight", ("cp.async.wait_all", 2, 2), "//"),
     Mutant("no barrier behind the first boundaries", "in-flight", ("bar.warp.sync", 1, 5), "//"),
@@ -236,7 +236,8 @@ const SUMS: [Mutant; 14] = [
     Mutant("no copy of a word of short ones", "uninitialized-read", ("st.shared.b32", 2, 11), "//"),
     Mutant("no copy of a word of a long one", "uninitialized-read", ("st.shared.b32", 6, 11), "//"),
     // If a tile is full, the ring has another boundary at the place of its first begin.
-    Mutant("a first begin from the ring", "wrong", ("setp.eq.b32", 21, 60), "setp.lt.u32"),
+    Mutant("a first begin from the ring", "wrong", ("setp.eq.b32", 21, 61), "setp.lt.u32"),
+    Mutant("four packs of which none is left", "wrong", ("setp.gt.u32", 12, 30), "setp.ne.u32"),
     Mutant("a weak post", "race", ("st.relaxed.gpu.global.u64", 1, 10), "st.global.u64"),
     Mutant("a weak poll", "race", ("ld.relaxed.gpu.global.u64", 3, 10), "ld.global.u64"),
     Mutant("a weak clear", "race", ("st.relaxed.gpu.global.u64", 2, 10), "st.global.u64"),
@@ -306,7 +307,7 @@ fn mutants_of_the_kernel_for_sums_are_found_in_short_ranges() {
 /// Warps that take segments by their numbers come first, and those of ranges have tasks of others.
 const NUMBERED_SUMS: [Mutant; 3] = [
     Mutant("more segments than there are", "out-of-bounds", ("min.u64", 1, 14), "max.u64"),
-    Mutant("ranges have segments, too", "race", ("setp.eq.b32", 7, 60), "setp.ge.u32"),
+    Mutant("ranges have segments, too", "race", ("setp.eq.b32", 7, 61), "setp.ge.u32"),
     Mutant("no tasks in ranges", "wrong", ("setp.lt.u32", 12, 58), "setp.ge.u32"),
 ];
 
