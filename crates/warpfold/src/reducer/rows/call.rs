@@ -105,6 +105,8 @@ impl Call<'_> {
         let seconds = second.map(|tile| second_arguments(address_of(1), &tile));
         let is_single = tile.is_single(rows, length, bytes);
         let more = seconds.as_ref().map_or(self.more, |seconds| &seconds[..]);
+        // One list for all launches, because a longer one takes the host a while to move.
+        let mut args = Args::new();
         let mut group = 0;
         while group < work.groups {
             let groups = (work.groups - group).min(work.at_once);
@@ -112,16 +114,18 @@ impl Call<'_> {
             let end = (first + groups * tile.rows).min(rows);
             let addresses = [address, out, stream.workspace()];
             let rows = (first, end, length);
-            let (kernel, args, [blocks, threads]) = match self.ways {
+            args.clear();
+            let (kernel, [blocks, threads]) = match self.ways {
                 Some((_, single)) if is_single => {
-                    let args = single_arguments(addresses, rows, &tile, work.tiles, more);
-                    (single, args, plan::single_blocks(groups, work.tiles, multiprocessors))
+                    push_single_arguments(&mut args, addresses, rows, &tile, work.tiles);
+                    (single, plan::single_blocks(groups, work.tiles, multiprocessors))
                 }
                 _ => {
-                    let args = arguments(addresses, rows, &tile, &work, groups, more);
-                    (self.kernel, args, [work.blocks(groups), plan::THREADS.into()])
+                    push_arguments(&mut args, addresses, rows, &tile, &work, groups);
+                    (self.kernel, [work.blocks(groups), plan::THREADS.into()])
                 }
             };
+            args.extend_from_slice(more);
             let (blocks, threads) = (blocks as u32, threads as u32);
             let shared_bytes = even::shared_bytes(kernel, blocks, 0, SPREAD, device);
             let shape = LaunchShape::linear(blocks, threads, shared_bytes).in_sequence();
@@ -173,18 +177,17 @@ fn second_arguments(address: u64, tile: &plan::Tile) -> Args {
     args
 }
 
-/// The arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
-fn arguments(
+/// Appends the arguments of a launch for the rows from `first` to `end`, which are `groups` groups.
+fn push_arguments(
+    args: &mut Args,
     addresses: [u64; 3],
     (first, end, length): (u64, u64, u64),
     tile: &plan::Tile,
     work: &plan::Work,
     groups: u64,
-    more: &[Arg],
-) -> Args {
+) {
     // Whole arrays are appended, because a chain of iterators takes the host much longer, and a
     // small reduction takes no longer than the host needs for its launch.
-    let mut args = Args::new();
     args.extend_from_slice(&addresses.map(Arg::Pointer));
     args.extend_from_slice(&[first, end, length].map(Arg::U64));
     let small = [
@@ -208,21 +211,18 @@ fn arguments(
         tile.reduced.len() as u64,
     ];
     args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
-    push_dims(&mut args, tile);
-    args.extend_from_slice(more);
-    args
+    push_dims(args, tile);
 }
 
-/// Arguments of the kernel for rows of which each warp has a single tile, as [`arguments`]. A row
-/// has `tiles` tiles.
-fn single_arguments(
+/// Appends the arguments of the kernel for rows of which each warp has a single tile, as
+/// [`push_arguments`]. A row has `tiles` tiles.
+fn push_single_arguments(
+    args: &mut Args,
     addresses: [u64; 3],
     (first, end, length): (u64, u64, u64),
     tile: &plan::Tile,
     tiles: u64,
-    more: &[Arg],
-) -> Args {
-    let mut args = Args::new();
+) {
     args.extend_from_slice(&addresses.map(Arg::Pointer));
     args.extend_from_slice(&[first, end].map(Arg::U64));
     let small = [
@@ -237,8 +237,6 @@ fn single_arguments(
     ];
     args.extend_from_slice(&small.map(|number| Arg::U32(number as u32)));
     args.push(Arg::I64(tile.kept[0].stride));
-    args.extend_from_slice(more);
-    args
 }
 
 /// Appends the arguments of the dimensions.
