@@ -104,7 +104,8 @@ fn kernels_of_other_types_take_less_room_beside_that_of_f32() {
     let (dictionary, room) = embedded("dictionary", Packing::Compact);
     let out = folder("dictionary").join("out");
     let packed = fs::read(out.join("segments_sum_u32.75")).unwrap();
-    assert!(packed.len() < room / 2, "{} beside {room}", packed.len());
+    // Without the dictionary it would take about as much room.
+    assert!(packed.len() < room * 3 / 5, "{} beside {room}", packed.len());
     let source = fs::read_to_string(out.join("embedded.rs")).unwrap();
     let bytes = text_bytes(&source, "segments_sum_u32");
     let text = unpacked(&packed, Packing::Compact, bytes, Some(&dictionary));
