@@ -157,7 +157,7 @@ impl Finish {
         places: Places,
     ) -> Result<(), Failure> {
         const THREADS: u64 = 128;
-        /// Blocks of a multiprocessor. More of them would not make results faster.
+        /// Blocks for each multiprocessor. No device has room for more of them at a time.
         const BLOCKS: u64 = 16;
         let n = places.rows * u64::from(places.inner);
         if n == 0 {

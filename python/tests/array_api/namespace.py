@@ -23,6 +23,6 @@ def reduction(name: str) -> Any:
     return functools.wraps(function)(functools.partial(function, device=device))
 
 
-NAMES = "sum prod max min mean std var argmax argmin all any count_nonzero"
-for name in NAMES.split():
+NAMES = "sum prod max min mean std var argmax argmin all any count_nonzero".split()
+for name in NAMES:
     globals()[name] = reduction(name)

@@ -143,6 +143,9 @@ impl<S: OneArray, R: Reduction<Source = S>> Part<R> {
 
     /// Takes the next [`AT_A_TIME`] packs, which begin at packs of shared memory.
     ///
+    /// [`pack`](Self::pack) is no case of this function, because then LLVM would keep the packs of
+    /// some operations in local memory.
+    ///
     /// # Safety
     /// There are so many, and the rest is the contract of [`part`].
     #[inline(always)]

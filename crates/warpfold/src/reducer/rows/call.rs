@@ -105,7 +105,7 @@ impl Call<'_> {
         let seconds = second.map(|tile| second_arguments(address_of(1), &tile));
         let is_single = tile.is_single(rows, length, bytes);
         let more = seconds.as_ref().map_or(self.more, |seconds| &seconds[..]);
-        // One list for all launches, because a longer one takes the host a while to move.
+        // The list is filled where it lies, because it is long, and the host would move it.
         let mut args = Args::new();
         let mut group = 0;
         while group < work.groups {
