@@ -44,13 +44,6 @@ pub struct Running<F> {
     sum: F,
 }
 
-/// What is subtracted from elements of which `max` is the largest: `max`, or the least finite
-/// number if all elements are negative infinity. Then no difference of two infinities is NaN.
-#[inline(always)]
-fn subtrahend<F: Exp>(max: F) -> F {
-    if max < F::LOWEST { F::LOWEST } else { max }
-}
-
 impl<T: Item<Wide: Exp>> Reduction for SumExp<T> {
     type Source = One<T>;
     type Thread = Running<T::Wide>;
@@ -96,10 +89,9 @@ impl<T: Item<Wide: Exp>> Reduction for SumExp<T> {
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let max = a.0.greater_or_nan(b.0);
         // The factor of the other one is 1.
-        let is_a_smaller = a.0 < b.0;
-        let smaller = if is_a_smaller { a.0 } else { b.0 };
-        let (of_smaller, of_larger) = if is_a_smaller { (a.1, b.1) } else { (b.1, a.1) };
-        let factor = smaller.subtract(subtrahend(max)).exp();
+        let (of_smaller, of_larger) = if a.0 < b.0 { (a.1, b.1) } else { (b.1, a.1) };
+        // The difference of equal infinities is NaN, and the factor is 0 then.
+        let factor = a.0.subtract(b.0).negated_magnitude().exp();
         (max, of_smaller.fma(factor, of_larger))
     }
     #[inline(always)]
