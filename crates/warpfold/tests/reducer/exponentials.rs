@@ -30,9 +30,10 @@ fn plain(values: &[f64]) -> (f64, f64) {
 }
 
 /// Elements of one of several kinds: near to each other, far from each other, large in magnitude,
-/// rising, so that the maximum changes often, all the same, or with some that are -infinity.
+/// rising, so that the maximum changes often, all the same, or with some that are -infinity, or
+/// with so many of them in a row that most threads have no others.
 fn elements<T: Float>(rng: &mut StdRng, n: usize, greatest: f64) -> Vec<T> {
-    let kind = rng.random_range(0..6);
+    let kind = rng.random_range(0..7);
     (0..n)
         .map(|i| match kind {
             0 => rng.random_range(-1.0..1.0),
@@ -40,6 +41,8 @@ fn elements<T: Float>(rng: &mut StdRng, n: usize, greatest: f64) -> Vec<T> {
             2 => greatest - rng.random_range(0.0..30.0),
             3 => 40.0 * i as f64 / n as f64 + rng.random_range(0.0..1.0),
             4 => 0.75 * greatest,
+            5 if i / 200 % 3 > 0 => f64::NEG_INFINITY,
+            5 => rng.random_range(-9.0..9.0),
             _ if rng.random_bool(0.3) => f64::NEG_INFINITY,
             _ => rng.random_range(-100.0..-90.0),
         })
