@@ -20,14 +20,14 @@ use crate::reducer::{
 ///
 /// **Error.** The device computes the maximum `m` and the sum of `e^(x_i - m)`, as [`SoftmaxStats`]
 /// does, and the host computes `m + ln(sum)` in `f64` and rounds it to the result's type. The
-/// result differs from the exact one by at most about `(7 d + 1.1 ln n + 18) u` plus `u` times the
-/// result's magnitude (for `f64`, plus one more unit in the last place of `ln(sum)` and of the
-/// result), with `u` = 2^-24 for `f32` and 2^-53 for `f64`, `d` the [depth](crate::Reducer::depth)
-/// of the tree of additions, and `n` the number of elements. Each of the `d` steps may multiply a
-/// partial sum by an exponential, and then rounds a product and a sum. The error of the exponential
-/// of `x` is at most `1.95 + |x| / 30` units in the last place for `f32`, and 0.92 for `f64`, which
-/// has smaller bounds therefore. A thread subtracts a reference that is at most 8 less than its
-/// maximum; these differences are rounded too, which is the term `ln n + 8`. In the end it
+/// result differs from the exact one by at most about `(7 d + 1.1 ln n + 18) u` for `f32` and
+/// `(5 d + ln n + 11) u` for `f64`, plus `u` times the result's magnitude (for `f64`, plus one more
+/// unit in the last place of `ln(sum)` and of the result), with `u` = 2^-24 for `f32` and 2^-53 for
+/// `f64`, `d` the [depth](crate::Reducer::depth) of the tree of additions, and `n` the number of
+/// elements. Each of the `d` steps may multiply a partial sum by an exponential, and then rounds a
+/// product and a sum. The error of the exponential of `x` is at most `1.95 + |x| / 30` units in the
+/// last place for `f32`, and 0.92 for `f64`. A thread subtracts a reference that is at most 8 less
+/// than its maximum; these differences are rounded too, which is the term `ln n + 8`. In the end it
 /// multiplies its sum by one more exponential. Most elements go through far fewer multiplications,
 /// because a thread multiplies only if an element exceeds its reference by more than 8.
 ///
@@ -63,7 +63,8 @@ kernels!(LogSumExp, logsumexp: f16, bf16, f32, f64);
 /// | all of them -infinity | -infinity | 0, for which NumPy has NaN |
 ///
 /// The maximum is exact; if it is 0, it is +0. The relative error of the sum is at most about
-/// `(7 d + 1.1 ln n + 18) u`, with the names that [`LogSumExp`] explains.
+/// `(7 d + 1.1 ln n + 18) u` for `f32` and `(5 d + ln n + 11) u` for `f64`, with the names that
+/// [`LogSumExp`] explains.
 ///
 /// ```
 /// use warpfold::{Device, ExpSum, SoftmaxStats};
